@@ -1,0 +1,297 @@
+r"""Graph -> random walk: transition probabilities in CSR, sampled walks, enumerated walks.
+
+Direction, stated once: **the walker steps from** ``edge_index[0]`` **to** ``edge_index[1]``, so node i reads from the nodes j that
+its out-edges point to. A node without out-edges stays put (:math:`P_{ii} = 1`), so rows of P always sum to 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from .algebra import check_integer
+
+
+@dataclass(frozen=True, eq=False)
+class RandomWalk:
+    """Transition probabilities of a walk, row by row (CSR). Build it with :func:`random_walk`.
+
+    Attributes:
+        num_nodes: number of nodes n.
+        row_ptr: (n + 1,), entries ``row_ptr[i]`` to ``row_ptr[i + 1]`` are the steps out of node i.
+        col: (E,), the node each entry steps to, ascending in a row; no pair (i, j) occurs twice.
+        probabilities: (E,), or (E, H) when H attention heads walk independently.
+        edge_position: (number of input edges,), the entry that each column of the given `edge_index` went into.
+        batch: (n,) graph of each node in a disjoint union, or None for one graph.
+        stochastic: every row sums to 1, so level 0 of all features is constantly 1 and need not be carried along. Not so after
+            edges were dropped, or for probabilities that are free parameters.
+    """
+
+    num_nodes: int
+    row_ptr: Tensor
+    col: Tensor
+    probabilities: Tensor
+    edge_position: Tensor
+    batch: Tensor | None = None
+    stochastic: bool = True
+
+    @property
+    def num_edges(self) -> int:
+        """Entries of P, those of added self-loops included."""
+        return self.col.numel()
+
+    @property
+    def device(self) -> torch.device:
+        return self.col.device
+
+    @cached_property
+    def row(self) -> Tensor:
+        """(E,), the node each entry steps from."""
+        nodes = torch.arange(self.num_nodes, device=self.device)
+        return torch.repeat_interleave(nodes, self.row_ptr.diff(), output_size=self.num_edges)
+
+    @cached_property
+    def transpose(self) -> tuple[Tensor, Tensor, Tensor]:
+        """CSR of the transposed pattern: (pointer, the node an entry comes from, its position in this walk's entries)."""
+        order = torch.argsort(self.col, stable=True)
+        counts = torch.bincount(self.col, minlength=self.num_nodes)
+        return _pointer(counts), self.row[order], order
+
+    def with_probabilities(self, probabilities: Tensor, stochastic: bool = False) -> RandomWalk:
+        """The same steps with other probabilities, (E,) or (E, H), which are not normalised again.
+
+        Say ``stochastic=True`` if every row sums to 1 by construction (a softmax): level 0 is then taken for the constant 1,
+        which is faster, and gradients are right along all directions that keep the rows' sums.
+        """
+        if probabilities.dim() not in (1, 2) or probabilities.size(0) != self.num_edges:
+            raise ValueError(
+                f"`probabilities` must have shape ({self.num_edges},) or ({self.num_edges}, heads), one row for each entry of "
+                f"the walk, added self-loops included (got {tuple(probabilities.shape)})."
+            )
+        other = replace(self, probabilities=probabilities, stochastic=stochastic)
+        for name in ("row", "transpose"):  # derived from the pattern alone, so they can be shared
+            if name in self.__dict__:
+                other.__dict__[name] = self.__dict__[name]
+        return other
+
+    def to(self, target: torch.device | str | torch.dtype) -> RandomWalk:
+        """The walk on another device, or with probabilities of another floating type."""
+        if isinstance(target, torch.dtype):
+            if self.probabilities.dtype == target:
+                return self
+            return self.with_probabilities(self.probabilities.to(target), self.stochastic)
+        if torch.device(target) == self.device:
+            return self
+        batch = None if self.batch is None else self.batch.to(target)
+        row_ptr, col, position = self.row_ptr.to(target), self.col.to(target), self.edge_position.to(target)
+        return RandomWalk(self.num_nodes, row_ptr, col, self.probabilities.to(target), position, batch, self.stochastic)
+
+    def matrix(self) -> Tensor:
+        """P as a sparse CSR tensor (n, n); one head only."""
+        if self.probabilities.dim() != 1:
+            raise ValueError(f"P is one matrix for each of the {self.probabilities.size(1)} heads; pick one with with_probabilities.")
+        return torch.sparse_csr_tensor(self.row_ptr, self.col, self.probabilities, (self.num_nodes, self.num_nodes))
+
+    def __repr__(self) -> str:
+        heads = f", heads={self.probabilities.size(1)}" if self.probabilities.dim() == 2 else ""
+        return f"RandomWalk(num_nodes={self.num_nodes}, num_edges={self.num_edges}{heads})"
+
+
+def random_walk(
+    edge_index: Tensor,
+    num_nodes: int | None = None,
+    edge_weight: Tensor | None = None,
+    laziness: float = 0.0,
+    batch: Tensor | None = None,
+) -> RandomWalk:
+    r"""The walk with :math:`P_{ij} = w_{ij} / \sum_j w_{ij}`, made lazy by :math:`P \leftarrow a I + (1 - a) P`.
+
+    Weights of parallel edges add. A node without out-edges stays put. Differentiable in `edge_weight`. Cost: one sort of the
+    edges (none if they come sorted).
+
+    Args:
+        edge_index: (2, E) integers; the walker steps from ``edge_index[0]`` to ``edge_index[1]``. Undirected graphs list
+            both directions, as in PyG.
+        num_nodes: n; by default the highest index plus one, which misses isolated nodes at the end.
+        edge_weight: (E,) weights >= 0 with a positive sum at every node that has out-edges; 1 by default.
+        laziness: a in [0, 1), the probability to stay put.
+        batch: (n,) graph of each node in a disjoint union, as PyG batches have it. It only helps precision: attributes are
+            centred graph by graph.
+
+    Shapes:
+        - **output:** :class:`RandomWalk` with at most E + n entries. Probabilities are float64 where no weights are given and
+          have the type of the weights otherwise.
+    """
+    n = _check_graph(edge_index, num_nodes)
+    _check_laziness(laziness)
+    weight = _check_weight(edge_weight, edge_index)
+    if batch is not None and tuple(batch.shape) != (n,):
+        raise ValueError(f"`batch` must hold the graph of each of the {n} nodes, shape ({n},) (got {tuple(batch.shape)}).")
+
+    row, col, position, weight = _coalesce(edge_index, weight, n)
+    total = weight.new_zeros(n).index_add(0, row, weight)
+    degree = torch.bincount(row, minlength=n)
+    _check_total(total, degree)
+    probability = weight / total[row]
+    staying = torch.full_like(total, float(laziness)).masked_fill(degree == 0, 1.0)
+    row, col, position, probability = _add_loops(row, col, position, probability * (1 - laziness), staying)
+    return RandomWalk(n, _pointer(torch.bincount(row, minlength=n)), col, probability, position, batch)
+
+
+def sample_walks(walk: RandomWalk, start: Tensor, length: int, generator: torch.Generator | None = None) -> Tensor:
+    """Draw one walk of `length` steps from every node in `start`; vectorised over walks.
+
+    Shapes:
+        - **input:** start (S,) nodes, repeat a node for several walks from it
+        - **output:** (S, length + 1) nodes, ``start`` first
+    """
+    _check_one_head(walk)
+    check_integer(length, "length", 0, " (the number of steps)")
+    start = torch.as_tensor(start, device=walk.device)
+    if start.dim() != 1 or (start.numel() and not (0 <= int(start.min()) <= int(start.max()) < walk.num_nodes)):
+        raise ValueError(f"`start` must be a vector of nodes in [0, {walk.num_nodes}) (got {start!r}).")
+    # One search serves all rows: row i owns the interval [i, i + 1) of a single ascending array.
+    probabilities = walk.probabilities.detach().double()
+    running = probabilities.cumsum(0)
+    before = torch.cat([running.new_zeros(1), running])[walk.row_ptr[walk.row]]
+    share = running - before
+    total = torch.zeros(walk.num_nodes, dtype=share.dtype, device=walk.device).index_reduce(0, walk.row, share, "amax")
+    upper = walk.row + share / total[walk.row]  # the last entry of positive probability ends exactly at i + 1
+    steps = [start]
+    for _ in range(length):
+        here = steps[-1]
+        uniform = torch.rand(here.shape, generator=generator, dtype=torch.float64, device=walk.device)
+        # here + uniform may round up to here + 1, which belongs to the next row
+        target = torch.minimum(here + uniform, torch.nextafter((here + 1).double(), here.double()))
+        steps.append(walk.col[torch.searchsorted(upper, target, right=True)])
+    return torch.stack(steps, dim=1)
+
+
+def enumerate_walks(walk: RandomWalk, length: int, max_walks: int = 10_000_000) -> tuple[Tensor, Tensor]:
+    """Every walk of `length` steps that has positive probability, from every node, with its probability given the start.
+
+    Shapes:
+        - **output:** nodes (W, length + 1), probabilities (W,)
+    """
+    _check_one_head(walk)
+    check_integer(length, "length", 0, " (the number of steps)")
+    total = _count_walks(walk, length)
+    if total > max_walks:
+        raise ValueError(
+            f"there are {total:,.0f} walks of length {length}, more than `max_walks`={max_walks:,}; use `sample_walks` instead."
+        )
+    nodes = torch.arange(walk.num_nodes, device=walk.device).unsqueeze(1)
+    weight = torch.ones(walk.num_nodes, dtype=walk.probabilities.dtype, device=walk.device)
+    for _ in range(length):
+        parent, entry = expand_rows(walk.row_ptr, nodes[:, -1])
+        nodes = torch.cat([nodes[parent], walk.col[entry].unsqueeze(1)], dim=1)
+        weight = weight[parent] * walk.probabilities[entry]
+        possible = weight != 0
+        nodes, weight = nodes[possible], weight[possible]
+    return nodes, weight
+
+
+def expand_rows(row_ptr: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+    """All entries of the given CSR rows: for each, the position in `rows` it belongs to and its position among the entries."""
+    counts = row_ptr[rows + 1] - row_ptr[rows]
+    owner = torch.repeat_interleave(torch.arange(rows.numel(), device=rows.device), counts)
+    first = row_ptr[rows] - (counts.cumsum(0) - counts)
+    return owner, torch.arange(owner.numel(), device=rows.device) + first[owner]
+
+
+def _count_walks(walk: RandomWalk, length: int) -> float:
+    counts = torch.ones(walk.num_nodes, dtype=torch.float64, device=walk.device)
+    present = (walk.probabilities.detach() != 0).double()
+    for _ in range(length):
+        counts = torch.zeros_like(counts).index_add(0, walk.row, present * counts[walk.col])
+    return float(counts.sum())
+
+
+def _pointer(counts: Tensor) -> Tensor:
+    return torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+
+
+def _coalesce(edge_index: Tensor, weight: Tensor, n: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Edges sorted by (row, column) with the weights of parallel edges added, and where each input edge went."""
+    edge_index = edge_index.long()
+    key = edge_index[0] * n + edge_index[1]
+    step = key.diff()
+    if bool((step > 0).all()):  # sorted and no duplicates: what PyG's loaders give
+        return edge_index[0], edge_index[1], torch.arange(key.numel(), device=key.device), weight
+    unique, position = torch.unique(key, return_inverse=True)
+    merged = weight.new_zeros(unique.numel()).index_add(0, position, weight)
+    return unique.div(n, rounding_mode="floor"), unique.remainder(n), position, merged
+
+
+def _add_loops(row: Tensor, col: Tensor, position: Tensor, probability: Tensor, staying: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Put `staying` (n,) onto the diagonal of P, merging it with self-loops that are there."""
+    nodes = (staying > 0).nonzero().squeeze(1)
+    if nodes.numel() == 0:
+        return row, col, position, probability
+    edges = torch.stack([torch.cat([row, nodes]), torch.cat([col, nodes])])
+    row, col, where, probability = _coalesce(edges, torch.cat([probability, staying[nodes]]), staying.numel())
+    return row, col, where[position], probability
+
+
+def _check_graph(edge_index: Tensor, num_nodes: int | None) -> int:
+    if not isinstance(edge_index, Tensor):
+        raise TypeError(f"`edge_index` must be a torch.Tensor of shape (2, E) (got {type(edge_index).__name__}).")
+    integers = not (edge_index.is_floating_point() or edge_index.is_complex() or edge_index.dtype == torch.bool)
+    if edge_index.numel() and not integers:
+        raise TypeError(f"`edge_index` must hold integers (got {edge_index.dtype}). Did you mean edge_index.long()?")
+    if edge_index.dim() != 2 or edge_index.size(0) != 2:
+        slip = " Did you pass (E, 2)? Then give edge_index.T." if edge_index.dim() == 2 and edge_index.size(1) == 2 else ""
+        raise ValueError(f"`edge_index` must have shape (2, E), one column for each edge (got {tuple(edge_index.shape)}).{slip}")
+    highest = int(edge_index.max()) if edge_index.numel() else -1
+    n = highest + 1 if num_nodes is None else check_integer(num_nodes, "num_nodes", 0)
+    if highest >= n or (edge_index.numel() and int(edge_index.min()) < 0):
+        wrong = highest if highest >= n else int(edge_index.min())
+        slip = " Are the nodes numbered from 1?" if wrong == n else ""
+        raise ValueError(f"`edge_index` must hold nodes in [0, {n}) for num_nodes={n} (got node {wrong}).{slip}")
+    return n
+
+
+def _check_weight(edge_weight: Tensor | None, edge_index: Tensor) -> Tensor:
+    if edge_weight is None:
+        return torch.ones(edge_index.size(1), dtype=torch.float64, device=edge_index.device)
+    if not isinstance(edge_weight, Tensor):
+        raise TypeError(f"`edge_weight` must be a torch.Tensor of shape (E,) (got {type(edge_weight).__name__}).")
+    if tuple(edge_weight.shape) != (edge_index.size(1),):
+        raise ValueError(
+            f"`edge_weight` must have one weight for each of the {edge_index.size(1)} edges, shape ({edge_index.size(1)},) "
+            f"(got {tuple(edge_weight.shape)})."
+        )
+    if edge_weight.is_complex():
+        raise TypeError(f"`edge_weight` must be real (got {edge_weight.dtype}).")
+    weight = edge_weight if edge_weight.is_floating_point() else edge_weight.double()
+    weight = weight.float() if weight.dtype in (torch.float16, torch.bfloat16) else weight
+    bad = ~(torch.isfinite(weight) & (weight >= 0))
+    if bool(bad.any()):
+        first = int(bad.nonzero()[0])
+        raise ValueError(f"`edge_weight` must be finite and not negative (got {float(weight[first])} at edge {first}).")
+    return weight
+
+
+def _check_total(total: Tensor, degree: Tensor) -> None:
+    empty = (degree > 0) & (total <= 0)
+    if bool(empty.any()):
+        node = int(empty.nonzero()[0])
+        raise ValueError(
+            f"`edge_weight` must have a positive sum at every node that has out-edges (got 0 at node {node}). "
+            "Drop edges of weight 0; a node without out-edges stays put."
+        )
+
+
+def _check_laziness(laziness: float) -> None:
+    if isinstance(laziness, bool) or not isinstance(laziness, (int, float)):
+        raise TypeError(f"`laziness` must be a number in [0, 1) (got {laziness!r} of type {type(laziness).__name__}).")
+    if not 0 <= laziness < 1:
+        raise ValueError(f"`laziness` must lie in [0, 1), the probability to stay put (got {laziness}).")
+
+
+def _check_one_head(walk: RandomWalk) -> None:
+    if walk.probabilities.dim() != 1:
+        raise ValueError(f"`walk` must have one probability for each step (got {walk.probabilities.size(1)} heads).")

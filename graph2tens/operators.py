@@ -12,7 +12,7 @@ from torch import Tensor
 
 from .algebra import TensorAlgebra, check_coefficients, check_fits, check_integer
 from .sequences import Variant
-from .walks import RandomWalk, expand_rows
+from .walks import RandomWalk, check_edges, check_weight, expand_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,16 +103,26 @@ def identity(algebra: TensorAlgebra, num_nodes: int, like: Tensor) -> TensorMatr
 
 
 def tensor_adjacency(
-    x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None, *, degree: int, coefficients: Tensor | None = None
+    x: Tensor,
+    edge_index: Tensor,
+    edge_weight: Tensor | None = None,
+    *,
+    degree: int,
+    increments: bool = True,
+    time: bool = False,
+    coefficients: Tensor | None = None,
+    step: int = 1,
 ) -> TensorMatrix:
-    r"""The tensor adjacency :math:`\tilde A_{ij} = w_{ij} \varphi(x_j - x_i)`; :math:`(\tilde A^k)_{ij}` sums the walks from i to j.
+    r"""The tensor adjacency :math:`\tilde A_{ij} = w_{ij} \varphi(x_j - x_i)`, or :math:`w_{ij} \varphi(x_j)` without increments.
 
-    Unlike a walk it is neither normalised nor completed at nodes without out-edges.
+    :math:`(\tilde A^k)_{ij}` is the sum over walks from i to j of their weight times what they saw. Unlike a walk it is neither
+    normalised nor completed at nodes without out-edges. Weights may have any sign. `step` as in :func:`tensor_transition`.
     """
     check_attributes(x)
-    weight = torch.ones(edge_index.size(1), dtype=x.dtype, device=x.device) if edge_weight is None else edge_weight.to(x.dtype)
-    variant = Variant(degree, zero_start=False, coefficients=coefficients)
-    return _lifted(x, edge_index[0], edge_index[1], weight, variant, t=1)
+    check_edges(edge_index, x.size(0))
+    weight = check_weight(edge_weight, edge_index, signed=True).to(x.dtype)
+    variant = Variant(degree, increments, False, time, coefficients)
+    return _lifted(x, edge_index[0].long(), edge_index[1].long(), weight, variant, check_integer(step, "step", 1))
 
 
 def tensor_transition(

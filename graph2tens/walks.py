@@ -125,9 +125,9 @@ def random_walk(
         - **output:** :class:`RandomWalk` with at most E + n entries. Probabilities are float64 where no weights are given and
           have the type of the weights otherwise.
     """
-    n = _check_graph(edge_index, num_nodes)
+    n = check_edges(edge_index, num_nodes)
     _check_laziness(laziness)
-    weight = _check_weight(edge_weight, edge_index)
+    weight = check_weight(edge_weight, edge_index)
     if batch is not None and tuple(batch.shape) != (n,):
         raise ValueError(f"`batch` must hold the graph of each of the {n} nodes, shape ({n},) (got {tuple(batch.shape)}).")
 
@@ -236,7 +236,8 @@ def _add_loops(row: Tensor, col: Tensor, position: Tensor, probability: Tensor, 
     return row, col, where[position], probability
 
 
-def _check_graph(edge_index: Tensor, num_nodes: int | None) -> int:
+def check_edges(edge_index: Tensor, num_nodes: int | None) -> int:
+    """The number of nodes, after `edge_index` was found to be integers (2, E) inside it."""
     if not isinstance(edge_index, Tensor):
         raise TypeError(f"`edge_index` must be a torch.Tensor of shape (2, E) (got {type(edge_index).__name__}).")
     integers = not (edge_index.is_floating_point() or edge_index.is_complex() or edge_index.dtype == torch.bool)
@@ -254,7 +255,8 @@ def _check_graph(edge_index: Tensor, num_nodes: int | None) -> int:
     return n
 
 
-def _check_weight(edge_weight: Tensor | None, edge_index: Tensor) -> Tensor:
+def check_weight(edge_weight: Tensor | None, edge_index: Tensor, signed: bool = False) -> Tensor:
+    """The weights, (E,) floats; float64 ones where none are given. Only `signed` weights may be negative."""
     if edge_weight is None:
         return torch.ones(edge_index.size(1), dtype=torch.float64, device=edge_index.device)
     if not isinstance(edge_weight, Tensor):
@@ -268,10 +270,11 @@ def _check_weight(edge_weight: Tensor | None, edge_index: Tensor) -> Tensor:
         raise TypeError(f"`edge_weight` must be real (got {edge_weight.dtype}).")
     weight = edge_weight if edge_weight.is_floating_point() else edge_weight.double()
     weight = weight.float() if weight.dtype in (torch.float16, torch.bfloat16) else weight
-    bad = ~(torch.isfinite(weight) & (weight >= 0))
+    bad = ~torch.isfinite(weight) if signed else ~(torch.isfinite(weight) & (weight >= 0))
     if bool(bad.any()):
         first = int(bad.nonzero()[0])
-        raise ValueError(f"`edge_weight` must be finite and not negative (got {float(weight[first])} at edge {first}).")
+        wanted = "finite" if signed else "finite and not negative"
+        raise ValueError(f"`edge_weight` must be {wanted} (got {float(weight[first])} at edge {first}).")
     return weight
 
 

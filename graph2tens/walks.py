@@ -90,10 +90,11 @@ class RandomWalk:
         return RandomWalk(self.num_nodes, row_ptr, col, self.probabilities.to(target), position, batch, self.stochastic)
 
     def matrix(self) -> Tensor:
-        """P as a sparse CSR tensor (n, n); one head only."""
-        if self.probabilities.dim() != 1:
-            raise ValueError(f"P is one matrix for each of the {self.probabilities.size(1)} heads; pick one with with_probabilities.")
-        return torch.sparse_csr_tensor(self.row_ptr, self.col, self.probabilities, (self.num_nodes, self.num_nodes))
+        """P as a sparse tensor (n, n), differentiable in the probabilities; one head only."""
+        _check_one_head(self)
+        index = torch.stack([self.row, self.col])  # COO: torch warns that its CSR layout is in beta
+        size = (self.num_nodes, self.num_nodes)
+        return torch.sparse_coo_tensor(index, self.probabilities, size, is_coalesced=True, check_invariants=False)
 
     def __repr__(self) -> str:
         heads = f", heads={self.probabilities.size(1)}" if self.probabilities.dim() == 2 else ""
@@ -154,12 +155,9 @@ def sample_walks(walk: RandomWalk, start: Tensor, length: int, generator: torch.
     if start.dim() != 1 or (start.numel() and not (0 <= int(start.min()) <= int(start.max()) < walk.num_nodes)):
         raise ValueError(f"`start` must be a vector of nodes in [0, {walk.num_nodes}) (got {start!r}).")
     # One search serves all rows: row i owns the interval [i, i + 1) of a single ascending array.
-    probabilities = walk.probabilities.detach().double()
-    running = probabilities.cumsum(0)
-    before = torch.cat([running.new_zeros(1), running])[walk.row_ptr[walk.row]]
-    share = running - before
-    total = torch.zeros(walk.num_nodes, dtype=share.dtype, device=walk.device).index_reduce(0, walk.row, share, "amax")
-    upper = walk.row + share / total[walk.row]  # the last entry of positive probability ends exactly at i + 1
+    running = torch.cat([walk.probabilities.new_zeros(1, dtype=torch.float64), _check_stochastic(walk).cumsum(0)])
+    first, last = walk.row_ptr[:-1][walk.row], walk.row_ptr[1:][walk.row]
+    upper = walk.row + (running[1:] - running[first]) / (running[last] - running[first])  # each row ends exactly at i + 1
     steps = [start]
     for _ in range(length):
         here = steps[-1]
@@ -293,6 +291,20 @@ def _check_laziness(laziness: float) -> None:
         raise TypeError(f"`laziness` must be a number in [0, 1) (got {laziness!r} of type {type(laziness).__name__}).")
     if not 0 <= laziness < 1:
         raise ValueError(f"`laziness` must lie in [0, 1), the probability to stay put (got {laziness}).")
+
+
+def _check_stochastic(walk: RandomWalk) -> Tensor:
+    """The walk's probabilities in float64, after they were found to be such."""
+    probabilities = walk.probabilities.detach().double()
+    total = torch.zeros(walk.num_nodes, dtype=torch.float64, device=walk.device).index_add(0, walk.row, probabilities)
+    wrong = (total - 1).abs() > 1e-4  # float32 probabilities of a row of many thousands
+    if bool(wrong.any()) or bool((probabilities < 0).any()):
+        row = int(wrong.nonzero()[0]) if bool(wrong.any()) else int(walk.row[(probabilities < 0).nonzero()[0]])
+        raise ValueError(
+            f"`walk` must have probabilities, not negative and of sum 1 at every node, to be sampled (got the sum {float(total[row])} "
+            f"at node {row}). Were edges dropped, or are they free parameters?"
+        )
+    return probabilities
 
 
 def _check_one_head(walk: RandomWalk) -> None:

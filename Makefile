@@ -1,0 +1,49 @@
+# `make run` and `make test` do everything from a fresh clone, given Python 3.11 or newer.
+# Everything is installed into .venv at the versions of constraints.txt; delete it with `make clean`.
+
+PYTHON ?= python3
+JOBS   ?= 2
+BIN    := .venv/bin
+STAMP  := .venv/.installed
+PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test slow bench format clean
+
+help:  ## list the commands
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
+
+run: setup  ## set up and run the main job
+	$(BIN)/python -m graph2tens.demo
+
+test: setup  ## set up, then formatting, linter, types and tests
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/pytest -n $(JOBS) -m "not slow"
+
+slow: setup  ## the tests that take minutes
+	$(BIN)/pytest -m slow
+
+bench: setup  ## measure speed and memory against the reference
+	$(BIN)/python -m benchmarks
+
+format: setup  ## let ruff repair what it can
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+setup: $(STAMP)
+
+# torch comes first and alone: its exact build is settled before anything that depends on it is resolved.
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or newer is needed; name it, for example: make PYTHON=python3.12"; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(PIP) --upgrade pip
+	$(PIP) torch
+	$(PIP) --build-constraint constraints.txt --editable '.[data,plot]' --group dev
+	@touch $@
+
+clean:  ## remove the environment and all caches
+	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

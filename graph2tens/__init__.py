@@ -17,5 +17,6 @@ from .diffusion import graph_features as graph_features
 from .diffusion import node_features as node_features
 from .diffusion import sampled_node_features as sampled_node_features
 from .low_rank import low_rank_features as low_rank_features
+from . import nn as nn
 
 __version__ = importlib.metadata.version("graph2tens")

@@ -1,0 +1,11 @@
+"""Layers that read random walks, and the paper's model made of them; everything takes PyTorch Geometric's tensors."""
+
+from .conv import G2TANConv as G2TANConv
+from .conv import G2TNConv as G2TNConv
+from .conv import WalkConv as WalkConv
+from .models import GraphTensNet as GraphTensNet
+from .pooling import GatedPooling as GatedPooling
+from .protocols import ABLATIONS as ABLATIONS
+from .protocols import PROTOCOLS as PROTOCOLS
+from .protocols import model_options as model_options
+from .transition import as_walk as as_walk

@@ -1,0 +1,230 @@
+"""The paper's model, `GraphTensNet`: a shell around any stack of convs, so that baselines differ in the conv and in nothing else."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch_geometric.nn as pyg
+from torch import Tensor
+from torch.nn.functional import dropout as drop
+from torch_geometric.nn.resolver import activation_resolver, aggregation_resolver
+
+from ..algebra import check_integer
+from ..walks import RandomWalk
+from .conv import WalkConv
+from .pooling import GatedPooling
+from .resolve import Conv, make_conv
+
+
+class GraphTensNet(torch.nn.Module):
+    r"""Pre-MLP, a stack of convs, jumping knowledge, pooling, post-MLP, linear head: section 5 of `"Capturing Graphs with Hypo-Elliptic
+    Diffusions" <https://arxiv.org/abs/2205.14092>`_.
+
+    The defaults are the paper's model for NCI1 but for the conv; ``GraphTensNet(37, 2, conv="G2TAN", heads=8, dropout=..)``. Every ablation
+    is one argument: ``increments=False`` (NoDiff), ``zero_start=False``, ``learn_lift=False`` (NoAlgOpt), ``jk=None``, ``skip=False``,
+    ``norm=False``, ``pool="mean"`` (AvgPool). :data:`PROTOCOLS` has the two readings of the paper as arguments of this class.
+
+    Args:
+        in_channels: size of the attributes of a node; -1 finds it in the first batch.
+        out_channels: number of classes, or of targets.
+        conv: ``"G2TN"``, ``"G2TAN"``, the name of any PyG conv (``"GCN"``, ``"GAT"``, ..), a class, or a function of (in_channels,
+            out_channels) that returns a conv of that width.
+        hidden_channels: width of the pre-MLP and of the convs; with our convs the number of functionals too.
+        num_layers: number of convs.
+        pre_layers: blocks of the MLP before the convs, 0 for none.
+        post_layers: blocks of the MLP after the pooling, 0 for none.
+        post_channels: width of the post-MLP and of the gated pooling.
+        jk: jumping knowledge over the convs, before dropout: ``"max"``, ``"cat"`` or None for the last conv alone.
+        pool: ``"gated"``, the name of any PyG aggregation (``"mean"``, ``"sum"``, ``"max"``, ..), an `Aggregation`, or None for
+            outputs node by node.
+        skip: skip connections around the blocks of the MLPs. The first block of each MLP changes the width, so its skip is a linear map.
+        norm: layer norm after MLPs, pooling and convs (ours: over the functionals of each degree).
+        norm_affine: learn the scale and shift of all norms.
+        norm_eps: of all norms.
+        dropout: on the output of every block and every conv.
+        attention_dropout: the `dropout` argument of convs with attention.
+        act: activation of MLPs, and after PyG's convs; ours are not linear by themselves.
+        conv_options: all options that the model does not know go to the conv.
+
+    Shapes:
+        - **input:** x :math:`(|V|, F)`, edge_index :math:`(2, |E|)` or a `RandomWalk`, batch :math:`(|V|)`
+        - **output:** :math:`(B, \mathrm{out\_channels})`, or :math:`(|V|, \mathrm{out\_channels})` without pooling
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        *,
+        conv: Conv = "G2TN",
+        hidden_channels: int = 128,
+        num_layers: int = 4,
+        pre_layers: int = 1,
+        post_layers: int = 1,
+        post_channels: int = 256,
+        jk: str | None = "max",
+        pool: str | pyg.aggr.Aggregation | None = "gated",
+        skip: bool = True,
+        norm: bool = True,
+        norm_affine: bool = True,
+        norm_eps: float = 1e-5,
+        dropout: float = 0.1,
+        attention_dropout: float = 0.0,
+        act: str | Callable[[Tensor], Tensor] = "relu",
+        **conv_options: Any,
+    ) -> None:
+        super().__init__()
+        self.in_channels, self.out_channels = in_channels, check_integer(out_channels, "out_channels", 1)
+        self.num_layers = check_integer(num_layers, "num_layers", 0)
+        if jk not in ("max", "cat", None):
+            raise ValueError(f"`jk` must be 'max', 'cat' or None (got {jk!r}).")
+        if not 0 <= dropout < 1:
+            raise ValueError(f"`dropout` must lie in [0, 1) (got {dropout}).")
+        self.dropout = float(dropout)
+        self.act = activation_resolver(act)
+        norms = {"mode": "node", "affine": norm_affine, "eps": norm_eps} if norm else None
+
+        self.pre = _mlp(in_channels, hidden_channels, pre_layers, skip, dropout, act, norms)
+        width = hidden_channels if pre_layers else in_channels
+        self.convs, self.norms, widths = torch.nn.ModuleList(), torch.nn.ModuleList(), []
+        if attention_dropout:
+            conv_options["dropout"] = attention_dropout
+        own = {"normalize": norm, "norm_affine": norm_affine, "norm_eps": norm_eps}
+        for _ in range(num_layers):
+            layer, width = make_conv(conv, width, hidden_channels, own, conv_options)
+            self.convs.append(layer)
+            # our convs have their own norm, before they mix
+            self.norms.append(torch.nn.Identity() if isinstance(layer, WalkConv) else _norm(width, norms))
+            widths.append(width)
+        self.jk = pyg.JumpingKnowledge(jk) if jk is not None and num_layers > 0 else None
+        width = sum(widths) if jk == "cat" and widths else width
+
+        self.pool = GatedPooling(width, post_channels) if pool == "gated" else None if pool is None else aggregation_resolver(pool)
+        width = post_channels if pool == "gated" else width
+        self.pool_norm = torch.nn.Identity() if self.pool is None else _norm(width, norms)
+        self.post = _mlp(width, post_channels, post_layers, skip, dropout, act, norms)
+        self.head = _linear(post_channels if post_layers else width, out_channels)
+
+    def reset_parameters(self) -> None:
+        """Draw all parameters anew."""
+        for part in (*self.pre, *self.convs, *self.norms, self.pool, self.pool_norm, *self.post, self.head):
+            if part is not None and hasattr(part, "reset_parameters"):
+                part.reset_parameters()
+
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Tensor | RandomWalk,
+        batch: Tensor | None = None,
+        edge_weight: Tensor | None = None,
+        edge_attr: Tensor | None = None,
+        batch_size: int | None = None,
+    ) -> Tensor:
+        """Logits; a batch of graphs wants `batch`, and `batch_size` too if graphs without nodes may be among the last."""
+        graph = self._graph(x, edge_index, edge_weight, batch)
+        for block in self.pre:
+            x = block(x)
+        layers = []
+        for layer, norm in zip(self.convs, self.norms, strict=True):
+            if isinstance(layer, WalkConv):
+                x = layer(x, graph, edge_attr=edge_attr)
+            else:
+                x = norm(self.act(layer(x, edge_index, **_supported(layer, edge_weight, edge_attr))))
+            layers.append(x)
+            x = drop(x, self.dropout, self.training)
+        if self.jk is not None:
+            x = self.jk(layers)
+        if self.pool is not None:
+            index = x.new_zeros(x.size(0), dtype=torch.long) if batch is None else batch
+            x = self.pool_norm(self.pool(x, index, dim_size=1 if batch is None and batch_size is None else batch_size))
+        for block in self.post:
+            x = block(x)
+        logits: Tensor = self.head(x)
+        return logits
+
+    def walk(
+        self, edge_index: Tensor | RandomWalk, num_nodes: int, edge_weight: Tensor | None = None, batch: Tensor | None = None
+    ) -> RandomWalk:
+        """The walk that the convs share; give it to :meth:`forward` in the place of `edge_index` to build it once for many calls."""
+        for layer in self.convs:
+            if isinstance(layer, WalkConv):
+                return layer.walk(edge_index, num_nodes, edge_weight, batch)
+        raise ValueError(f"none of the convs of this model walks (got {[type(layer).__name__ for layer in self.convs]}).")
+
+    def penalty(self) -> Tensor:
+        """What L2 acts on, for lambda = 1: functionals by their tensor norms, weight matrices of MLPs and convs by their squares.
+
+        Biases, skip connections, attention vectors, pooling and head are free, as in the authors' code.
+        """
+        weights = [block.mlp.lins[0].weight for block in (*self.pre, *self.post)]
+        tensors = []
+        for layer in self.convs:
+            if isinstance(layer, WalkConv):
+                tensors.append(layer.penalty())
+                weights += [] if layer.mix_weight is None else [layer.mix_weight]
+            else:
+                weights += [parameter for parameter in layer.parameters() if parameter.dim() == 2]
+        return torch.stack([*tensors, *(weight.square().sum() for weight in weights)]).sum()
+
+    def _graph(self, x: Tensor, edge_index: Tensor | RandomWalk, edge_weight: Tensor | None, batch: Tensor | None) -> Tensor | RandomWalk:
+        """The walk, once for all convs, or the edges as they are if no conv walks."""
+        walking = [isinstance(layer, WalkConv) for layer in self.convs]
+        if isinstance(edge_index, RandomWalk) and not all(walking):
+            raise TypeError("`edge_index` must be a tensor (got a RandomWalk): some of this model's convs are PyG's and read edges.")
+        if not any(walking):
+            return edge_index
+        walk = self.walk(edge_index, x.size(0), edge_weight, batch)
+        return walk.to(x.dtype) if x.dtype in (torch.float32, torch.float64) else walk
+
+
+class ResidualBlock(torch.nn.Module):
+    """``dropout(norm(act(linear(x)))) + skip(x)``, where skip is a linear map, the identity, or nothing."""
+
+    def __init__(self, mlp: pyg.MLP, skip: torch.nn.Module | None) -> None:
+        super().__init__()
+        self.mlp, self.skip = mlp, skip
+
+    def reset_parameters(self) -> None:
+        for linear in self.mlp.lins:  # Glorot everywhere, as the functionals are
+            linear.weight_initializer, linear.bias_initializer = "glorot", "zeros"
+        self.mlp.reset_parameters()
+        if isinstance(self.skip, pyg.Linear):
+            self.skip.reset_parameters()
+
+    def forward(self, x: Tensor) -> Tensor:
+        h: Tensor = self.mlp(x)
+        return h if self.skip is None else h + self.skip(x)
+
+
+def _mlp(
+    in_channels: int, channels: int, layers: int, skip: bool, dropout: float, act: Any, norms: dict[str, Any] | None
+) -> torch.nn.ModuleList:
+    blocks = torch.nn.ModuleList()
+    for layer in range(check_integer(layers, "pre_layers and post_layers", 0)):
+        width = channels if layer else in_channels
+        # PyG's MLP of one layer: linear, activation, norm, dropout
+        kind = None if norms is None else "LayerNorm"
+        mlp = pyg.MLP([width, channels], dropout=dropout, act=act, act_first=True, norm=kind, norm_kwargs=norms, plain_last=False)
+        across = torch.nn.Identity() if layer else _linear(width, channels)
+        block = ResidualBlock(mlp, across if skip else None)
+        block.reset_parameters()
+        blocks.append(block)
+    return blocks
+
+
+def _norm(width: int, norms: dict[str, Any] | None) -> torch.nn.Module:
+    return torch.nn.Identity() if norms is None else pyg.LayerNorm(width, **norms)
+
+
+def _linear(in_channels: int, out_channels: int) -> pyg.Linear:
+    return pyg.Linear(in_channels, out_channels, weight_initializer="glorot", bias_initializer="zeros")
+
+
+def _supported(layer: torch.nn.Module, edge_weight: Tensor | None, edge_attr: Tensor | None) -> dict[str, Tensor]:
+    """Those of the edges' weights and attributes that a PyG conv has arguments for."""
+    accepted = inspect.signature(layer.forward).parameters
+    given = {"edge_weight": edge_weight, "edge_attr": edge_attr}
+    return {name: value for name, value in given.items() if value is not None and name in accepted}

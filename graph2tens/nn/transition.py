@@ -1,0 +1,115 @@
+r"""What users call a graph -> `RandomWalk`, and the attention that makes a walk out of node attributes.
+
+There is one difference from PyG's message passing: **node i reads from the nodes its out-edges point to**, because the walker steps from
+``edge_index[0]`` to ``edge_index[1]``; PyG's default flow lets a node read from its in-neighbours. For undirected graphs, which list both
+directions, the two are the same. For directed graphs give ``edge_index.flip(0)`` to turn our layers around.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import leaky_relu
+
+from ..walks import RandomWalk, random_walk
+
+
+def as_walk(
+    edge_index: Tensor | RandomWalk,
+    num_nodes: int,
+    edge_weight: Tensor | None = None,
+    *,
+    self_loops: bool = False,
+    laziness: float = 0.0,
+    batch: Tensor | None = None,
+) -> RandomWalk:
+    r"""The random walk on a graph in any of the forms that PyG users have.
+
+    Args:
+        edge_index: (2, E) integers, PyG's `EdgeIndex`, a sparse torch matrix A (COO, CSR or CSC), whose entry ``A[i, j]`` is the weight
+            of the **step from i to j** (PyG's own convs want the transpose here), or a `RandomWalk`, which is returned as it is: the
+            options below then do nothing.
+        num_nodes: n.
+        edge_weight: (E,), not with a sparse matrix, which has its own.
+        self_loops: add an edge of weight 1 from every node without a self-loop to itself.
+        laziness: probability to stay put.
+        batch: (n,) graph of each node.
+    """
+    if isinstance(edge_index, RandomWalk):
+        if edge_weight is not None:
+            raise ValueError("`edge_weight` must be None with a RandomWalk, which has its probabilities (got a tensor).")
+        if edge_index.num_nodes != num_nodes:
+            raise ValueError(f"the walk must have one node for each row of `x`, {num_nodes} (got {edge_index.num_nodes}).")
+        return edge_index
+    edge_index, edge_weight = _edges(edge_index, num_nodes, edge_weight)
+    given = edge_index.size(1)
+    if self_loops:
+        edge_index, edge_weight = _with_self_loops(edge_index, num_nodes, edge_weight)
+    walk = random_walk(edge_index, num_nodes=num_nodes, edge_weight=edge_weight, laziness=laziness, batch=batch)
+    return walk if edge_index.size(1) == given else replace(walk, edge_position=walk.edge_position[:given])
+
+
+def edge_attributes(walk: RandomWalk, edge_attr: Tensor) -> Tensor:
+    """Attributes (E, c) of the given edges -> of the walk's steps: parallel edges give their mean, added self-loops zeros."""
+    given = walk.edge_position.numel()
+    edge_attr = edge_attr.unsqueeze(1) if edge_attr.dim() == 1 else edge_attr
+    if edge_attr.dim() != 2 or edge_attr.size(0) != given:
+        raise ValueError(f"`edge_attr` must have one row for each of the {given} edges (got {tuple(edge_attr.shape)}).")
+    total = edge_attr.new_zeros(walk.num_edges, edge_attr.size(1)).index_add(0, walk.edge_position, edge_attr)
+    count = edge_attr.new_zeros(walk.num_edges).index_add(0, walk.edge_position, edge_attr.new_ones(given))
+    return total / count.clamp(min=1).unsqueeze(1)
+
+
+def attention(walk: RandomWalk, source: Tensor, target: Tensor, along: Tensor | None = None, negative_slope: float = 0.2) -> Tensor:
+    r"""Softmax over the steps out of each node, a head at a time, weighed by the walk that is given:
+
+    .. math:: p_{ij} \propto P_{ij} \exp \mathrm{LeakyReLU}(s_i + t_j + e_{ij}).
+
+    Where P is uniform over the neighbours, as it is on graphs without weights, this is the usual softmax. Rows always sum to 1.
+
+    Shapes:
+        - **input:** source :math:`s` and target :math:`t` :math:`(|V|, H)`, along :math:`e` :math:`(|E|, H)` or None
+        - **output:** :math:`(|E|, H)`
+    """
+    row, n = walk.row, walk.num_nodes
+    score = source.index_select(0, row) + target.index_select(0, walk.col)
+    score = leaky_relu(score if along is None else score + along, negative_slope)
+    prior = walk.probabilities.to(score.dtype)
+    prior = prior.unsqueeze(1) if prior.dim() == 1 else prior
+    with torch.no_grad():  # shifting a row does not change its softmax; steps of probability 0 must not set the shift
+        possible = score.masked_fill(prior == 0, -torch.inf)
+        shift = score.new_full((n, score.size(1)), -torch.inf).index_reduce(0, row, possible, "amax")
+    weight = prior * (score - shift.index_select(0, row)).clamp(max=0).exp()
+    total = weight.new_zeros(n, weight.size(1)).index_add(0, row, weight)
+    return weight / total.index_select(0, row)
+
+
+def _edges(edge_index: Any, num_nodes: int, edge_weight: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    if not isinstance(edge_index, Tensor):
+        kind = type(edge_index).__name__
+        raise TypeError(
+            f"`edge_index` must be a tensor of shape (2, E), a PyG EdgeIndex, a sparse torch matrix or a RandomWalk (got {kind}). "
+            "Convert other sparse matrices with torch.sparse_coo_tensor or torch_geometric.utils.from_scipy_sparse_matrix."
+        )
+    if edge_index.layout == torch.strided:
+        # an EdgeIndex is a tensor subclass that checks and caches on every operation: the walk wants the bare numbers
+        return edge_index.as_subclass(Tensor), edge_weight
+    if edge_weight is not None:
+        raise ValueError("`edge_weight` must be None with a sparse matrix, whose entries are the weights (got a tensor).")
+    if tuple(edge_index.shape) != (num_nodes, num_nodes):
+        raise ValueError(f"a sparse `edge_index` must have shape ({num_nodes}, {num_nodes}) (got {tuple(edge_index.shape)}).")
+    matrix = edge_index.to_sparse_coo() if edge_index.layout != torch.sparse_coo else edge_index
+    matrix = matrix.coalesce()
+    return matrix.indices(), matrix.values()
+
+
+def _with_self_loops(edge_index: Tensor, num_nodes: int, edge_weight: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    missing = torch.ones(num_nodes, dtype=torch.bool, device=edge_index.device)
+    loops = edge_index[0] == edge_index[1]
+    missing[edge_index[0, loops]] = False
+    nodes = missing.nonzero().squeeze(1)
+    added = torch.cat([edge_index, nodes.expand(2, -1)], dim=1)
+    return added, None if edge_weight is None else torch.cat([edge_weight, edge_weight.new_ones(nodes.numel())])

@@ -1,0 +1,16 @@
+"""Data in: loading, splits, scaling and fast batches."""
+
+from .dataset import DataError as DataError
+from .dataset import Encoding as Encoding
+from .dataset import GraphDataset as GraphDataset
+from .loading import BUILT_IN as BUILT_IN
+from .loading import load as load
+from .long_range import long_range as long_range
+from .roots import cache_root as cache_root
+from .roots import data_roots as data_roots
+from .scaling import AttributeScaler as AttributeScaler
+from .scaling import fit_scaler as fit_scaler
+from .splits import Split as Split
+from .splits import graph_split as graph_split
+from .splits import node_split as node_split
+from .splits import split as split

@@ -1,0 +1,118 @@
+"""What a data set is here: PyG graphs with the facts that training and prediction need about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, overload
+
+import numpy as np
+from numpy.typing import NDArray
+from torch_geometric.data import Data
+
+Integers = NDArray[np.int64]
+
+
+class DataError(ValueError):
+    """Data that cannot be used. One line that names the file and line, the graph or the class, and what to do about it."""
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How the columns of x and the classes came about, so that other files can be encoded the same way (prediction).
+
+    The columns of x are the continuous attributes, then one indicator column for each value of each node label; graphs with
+    neither are described by their degrees (:func:`~graph2tens.datasets.tu.degree_attributes`).
+
+    Attributes:
+        num_attributes: continuous columns.
+        node_labels: for each column of the label file, its values in ascending order.
+        edge_labels: the same for edges.
+        classes: graph labels as the file writes them, ascending; class c of the data is ``classes[c]``.
+        degrees: x describes degrees.
+    """
+
+    num_attributes: int = 0
+    node_labels: tuple[tuple[int, ...], ...] = ()
+    edge_labels: tuple[tuple[int, ...], ...] = ()
+    classes: tuple[int, ...] = ()
+    degrees: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "num_attributes": self.num_attributes,
+            "node_labels": [list(values) for values in self.node_labels],
+            "edge_labels": [list(values) for values in self.edge_labels],
+            "classes": list(self.classes),
+            "degrees": self.degrees,
+        }
+
+    @classmethod
+    def from_dict(cls, state: dict[str, Any]) -> Encoding:
+        return cls(
+            num_attributes=int(state["num_attributes"]),
+            node_labels=tuple(tuple(values) for values in state["node_labels"]),
+            edge_labels=tuple(tuple(values) for values in state["edge_labels"]),
+            classes=tuple(state["classes"]),
+            degrees=bool(state["degrees"]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class GraphDataset:
+    """Graphs with labels. ``dataset.graphs`` is a plain list of PyG ``Data`` and goes into any PyG ``DataLoader``.
+
+    Attributes:
+        name: canonical name, "NCI1".
+        graphs: each with x (n, num_features) float32, edge_index (2, E) sorted by (row, column), y (1,), or (n,) if the task is "node".
+        num_classes: classes 0..num_classes-1.
+        num_features: columns of x.
+        task: "graph": a class for each graph; "node": one graph, a class for each node.
+        class_names: what the classes are called in the files.
+        encoding: how x was built from labels and attributes.
+        source: where the data came from: a folder, or a sentence for built-in data.
+    """
+
+    name: str
+    graphs: list[Data]
+    num_classes: int
+    num_features: int
+    task: Literal["graph", "node"] = "graph"
+    class_names: tuple[str, ...] = ()
+    encoding: Encoding = field(default_factory=Encoding)
+    source: str = ""
+
+    @property
+    def labels(self) -> Integers:
+        """The class of each graph, or of each node if the task is "node"."""
+        if any(graph.y is None for graph in self.graphs):
+            raise DataError(f"{self.name}: the graphs have no labels; put them into a file {self.name}_graph_labels.txt")
+        parts = [graph.y.reshape(-1).numpy() for graph in self.graphs]
+        return np.concatenate(parts).astype(np.int64) if parts else np.zeros(0, dtype=np.int64)
+
+    def class_name(self, label: int) -> str:
+        return self.class_names[label] if label < len(self.class_names) else str(label)
+
+    def __len__(self) -> int:
+        return len(self.graphs)
+
+    def __iter__(self) -> Iterator[Data]:
+        return iter(self.graphs)
+
+    @overload
+    def __getitem__(self, index: int) -> Data: ...
+
+    @overload
+    def __getitem__(self, index: Sequence[int] | Integers | slice) -> list[Data]: ...
+
+    def __getitem__(self, index: int | Sequence[int] | Integers | slice) -> Data | list[Data]:
+        """One graph, or the list of those at `index`."""
+        if isinstance(index, (int, np.integer, slice)):
+            return self.graphs[index]
+        return [self.graphs[int(i)] for i in index]
+
+    def __repr__(self) -> str:
+        what = "nodes" if self.task == "node" else "graphs"
+        count = self.graphs[0].num_nodes if self.task == "node" else len(self.graphs)
+        return f"GraphDataset({self.name!r}, {count} {what}, num_features={self.num_features}, num_classes={self.num_classes})"

@@ -1,0 +1,80 @@
+"""One door to all data: a name or a folder in, a :class:`GraphDataset` out."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from . import citation, tu
+from .dataset import DataError, Encoding, GraphDataset
+from .digits import digits
+from .long_range import long_range
+from .roots import data_roots, fetch, find_raw
+
+BUILT_IN = ("digits", "long-range")
+TU_URL = "https://www.chrsmrrs.com/graphkerneldatasets"
+TU_SPELLINGS = {name.lower(): name for name in ("NCI1", "NCI109", "MUTAG", "PROTEINS", "ENZYMES", "DD", "Mutagenicity")}
+
+
+def load(name: str | os.PathLike[str], root: str | os.PathLike[str] | None = None, *, encoding: Encoding | None = None) -> GraphDataset:
+    """Load a data set.
+
+    Args:
+        name: ``digits`` or ``long-range`` (built in), ``Cora``, ``CiteSeer``, ``PubMed``, the name of any TU data set (``NCI1``), or the
+            path of a folder with files in the TU format (see :mod:`graph2tens.datasets.tu`). ``long-range:24`` asks for a distance of 24.
+        root: folder with data sets, as ``ROOT/NAME/raw/`` or ``ROOT/NAME/``; by default the environment variable
+            ``GRAPH2TENS_DATA``. What is found is used in place and never written to; what is not is looked for in the user's cache
+            folder and downloaded to there.
+        encoding: of the data a model was trained on, to encode other TU files the same way; see
+            :func:`~graph2tens.datasets.tu.read_tu_folder`.
+
+    Raises:
+        DataError: one line that says what is wrong with which file, or which files are missing.
+    """
+    text = os.fspath(name)
+    lower = text.lower().replace("_", "-")
+    if lower == "digits":
+        return digits()
+    if match := re.fullmatch(r"long-range(?::(\d+))?", lower):
+        return long_range(distance=int(match[1])) if match[1] else long_range()
+    roots = data_roots(root)
+    if lower in citation.NAMES:
+        canonical = citation.NAMES[lower]
+        files = citation.file_names(canonical)
+        folder = find_raw(canonical, roots, lambda place: any((place / file).is_file() for file in files))
+        return citation.read_citation(folder or fetch(canonical, files, [f"{citation.URL}/{file}" for file in files], roots), canonical)
+    if not re.fullmatch(r"\w[\w.-]*", text):
+        return _load_folder(Path(text).expanduser(), encoding)
+    return _load_tu(TU_SPELLINGS.get(lower, text), roots, encoding)
+
+
+def _load_folder(folder: Path, encoding: Encoding | None) -> GraphDataset:
+    if not folder.is_dir():
+        raise DataError(f"{folder}: no such folder")
+    for place in (folder, folder / "raw"):
+        if place.is_dir() and tu.find_prefix(place) is not None:
+            return tu.read_tu_folder(place, encoding=encoding)
+    needed = ", ".join(f"{folder.name}_{kind}.txt" for kind in tu.REQUIRED)
+    raise DataError(f"{folder}: holds no data in the TU format; put {needed} there")
+
+
+def _load_tu(name: str, roots: list[Path], encoding: Encoding | None) -> GraphDataset:
+    kinds = (*tu.REQUIRED, *tu.OPTIONAL)
+    spelling: dict[Path, str] = {}
+
+    def is_there(folder: Path) -> bool:
+        for path in folder.iterdir():
+            for kind in kinds:
+                if path.name.lower() == f"{name}_{kind}.txt".lower():
+                    spelling[folder] = path.name[: len(name)]
+                    return True
+        return False
+
+    folder = find_raw(name, roots, is_there)
+    if folder is None and Path(name).is_dir():  # a folder of the working directory, given without a slash
+        return _load_folder(Path(name), encoding)
+    if folder is None:
+        files = [f"{name}_{kind}.txt" for kind in tu.REQUIRED]
+        folder = fetch(name, files, [f"{TU_URL}/{name}.zip"], roots)
+    return tu.read_tu_folder(folder, spelling.get(folder, name), encoding)

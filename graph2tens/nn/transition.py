@@ -81,7 +81,8 @@ def attention(walk: RandomWalk, source: Tensor, target: Tensor, along: Tensor | 
     prior = prior.unsqueeze(1) if prior.dim() == 1 else prior
     with torch.no_grad():  # shifting a row does not change its softmax; steps of probability 0 must not set the shift
         possible = score.masked_fill(prior == 0, -torch.inf)
-        shift = score.new_full((n, score.size(1)), -torch.inf).index_reduce(0, row, possible, "amax")
+        lowest = score.new_full((n, score.size(1)), -torch.inf)
+        shift = lowest.scatter_reduce(0, row.unsqueeze(1).expand_as(score), possible, "amax")
     weight = prior * (score - shift.index_select(0, row)).clamp(max=0).exp()
     total = weight.new_zeros(n, weight.size(1)).index_add(0, row, weight)
     return weight / total.index_select(0, row)

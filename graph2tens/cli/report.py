@@ -1,0 +1,64 @@
+"""`graph2tens report`: what was recorded, beside the paper's numbers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def report(
+    results: Annotated[
+        Path, typer.Argument(help="Folder with *.jsonl files of `reproduce`, a folder of `train`, or one results file.")
+    ] = Path("results"),
+    out: Annotated[Path, typer.Option(help="The page: one HTML file that needs nothing else, not even a network.")] = Path("report.html"),
+    markdown: Annotated[Path | None, typer.Option(help="Also write all tables as Markdown to this file.")] = None,
+    readme: Annotated[Path | None, typer.Option(help="Rewrite the marked results section of this file, e.g. README.md.")] = None,
+    docs: Annotated[Path | None, typer.Option(help="Rewrite the marked sections of this page too, e.g. docs/reproduction.md.")] = None,
+    authors_runs: Annotated[Path | None, typer.Option(help="The authors' table of runs (CSV): their accuracy for each seed.")] = None,
+    benchmarks: Annotated[Path, typer.Option(help="Speed measurements; left out if the file is not there.")] = Path(
+        "benchmarks/results.json"
+    ),
+    title: Annotated[str | None, typer.Option(help="Heading of the page.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts: files written and every cell's numbers.")] = False,
+) -> None:
+    """Lay recorded runs beside the paper's numbers, as a page to look at.
+
+    The page holds tables, accuracy by seed, learning curves, accuracy against seconds and the ablation; what was not run is said to be
+    missing. Of a single training run it shows the learning curve and the accuracies.
+    """
+    from ..experiments.report import as_data, read_benchmarks, write_page, write_text
+    from ..experiments.report_data import collect
+    from ..experiments.report_markdown import all_tables, update_sections
+    from ..experiments.report_records import read_authors_runs, read_records
+
+    records, remarks = read_records(results)
+    authors = None if authors_runs is None else read_authors_runs(authors_runs)
+    study = collect(records, authors_runs=authors, benchmarks=read_benchmarks(benchmarks), remarks=remarks)
+    written = [write_page(study, out, title)]
+    if markdown is not None:
+        write_text(markdown, all_tables(study))
+        written.append(markdown)
+    for page in (readme, docs):
+        if page is not None:
+            update_sections(page, study)
+            written.append(page)
+    if as_json:
+        print(json.dumps({"written": [str(path) for path in written], **as_data(study)}, indent=1))
+        return
+    _show(study, written)
+
+
+def _show(study: Any, written: list[Path]) -> None:
+    from ..experiments import report_words as words
+
+    print(words.provenance(study))
+    for protocol in words.protocols(study):
+        print(f"With {words.PROTOCOLS.get(protocol, protocol)}: {words.outcome(study, protocol)}")
+    for remark in [words.missing(study) if study.of_paper else "", *study.remarks]:
+        if remark:
+            print(remark)
+    for path in written:
+        print(f"Written: {path}")

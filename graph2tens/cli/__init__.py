@@ -1,0 +1,80 @@
+"""The command line. Each command is one file with one function, a few lines that call the library.
+
+Exit codes: 0 done, 1 something is wrong with what the user gave (one line on stderr), 2 wrong usage, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from .info import info
+from .predict import predict
+from .reproduce import reproduce
+from .train import train
+
+
+class Commands(TyperGroup):
+    """Turns errors that are the user's to mend into one line; `--traceback` shows where they came from."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            print("Interrupted.", file=sys.stderr)
+            raise typer.Exit(130) from None
+        except (ValueError, TypeError, OSError, ImportError) as error:
+            if ctx.params.get("traceback"):
+                raise
+            if isinstance(error, BrokenPipeError):  # the reader of our output (`| head`) left
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it flushes at exit
+                raise typer.Exit(0) from None
+            text = " ".join(str(error).split()) or type(error).__name__
+            print(f"Error: {text}", file=sys.stderr)
+            raise typer.Exit(1) from None
+
+
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from .. import __version__
+
+        print(f"graph2tens {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    traceback: Annotated[bool, typer.Option("--traceback", help="On an error, show where in the code it happened.")] = False,
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")] = False,
+) -> None:
+    """Hypo-elliptic diffusion on graphs: random walks that remember the order of what they saw.
+
+    Start with [bold]graph2tens train[/bold], which learns to read handwritten digits in a minute or two and needs no download. Every
+    command explains itself: [bold]graph2tens train --help[/bold].
+    """
+
+
+app.command()(train)
+app.command()(predict)
+app.command()(reproduce)
+for _name in ("report", "features", "classify"):
+    try:
+        _module = importlib.import_module(f"{__name__}.{_name}")
+    except ModuleNotFoundError:
+        continue
+    app.command(_name)(getattr(_module, _name))
+app.command()(info)

@@ -200,8 +200,10 @@ class _Display:
         self.last = time.monotonic()
 
 
-def _report(folder: Path, outcome: Outcome) -> Path | None:
-    return None
+def _report(folder: Path, outcome: Outcome) -> Path:
+    from ..experiments.report import write_report
+
+    return write_report([outcome.record], folder / "report.html")
 
 
 def _show(outcome: Outcome, data: GraphDataset, folder: Path, page: Path | None) -> None:

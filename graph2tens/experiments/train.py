@@ -126,7 +126,7 @@ def fit(
         train_loss, train_accuracy = _train_epoch(fabric, model, optimizer, task, training, state.epoch, shuffling)
         validation = evaluate(model, task.batches("validation"))
         state.epoch += 1
-        watched = validation.loss + (training.l2 * float(bare.penalty()) if training.watch_penalty else 0.0)  # type: ignore[operator]
+        watched = validation.loss + (training.l2 * _penalty(bare) if training.watch_penalty else 0.0)
         if watched < state.best_loss:  # never true for NaN, so a diverged run keeps its best weights
             state.best_epoch, state.best_loss = state.epoch, watched
             state.best_weights = {name: value.detach().clone() for name, value in bare.state_dict().items()}
@@ -191,6 +191,11 @@ def evaluate(model: nn.Module, batches: Iterable[Batch]) -> Evaluation:
     logits, y = torch.cat(outputs), torch.cat(targets)
     accuracy = float((logits.argmax(1) == y).double().mean())
     return Evaluation(float(cross_entropy(logits, y)), accuracy, logits.softmax(1), y)
+
+
+@torch.no_grad()
+def _penalty(model: Any) -> float:
+    return float(model.penalty())
 
 
 def _logits(model: Any, batch: Batch) -> Tensor:

@@ -1,0 +1,226 @@
+"""The training loop: deterministic, resumable to the bit, and the objective that the protocols ask for."""
+
+import math
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import pytest
+import torch
+from lightning_fabric import Fabric
+from small_data import write_tu_folder
+
+from graph2tens.datasets import load
+from graph2tens.experiments.checkpoint import load_state, save_state, write_atomically
+from graph2tens.experiments.config import Training
+from graph2tens.experiments.run import perform, prepare
+from graph2tens.experiments.tables import base_run
+from graph2tens.experiments.train import Batch, fit
+
+NETWORK = {"hidden_channels": 4, "num_layers": 2, "walk_length": 2, "post_channels": 8, "dropout": 0.3}
+
+
+def small_run(dataset, **training):
+    run = base_run(dataset, "G2TN", "paper", seed=1)
+    training = {"epochs": 6, "batch_size": 8, **training}
+    return replace(run, network={**run.network, **NETWORK}, training=replace(run.training, **training))
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return load(write_tu_folder(tmp_path_factory.mktemp("data") / "rings"))
+
+
+@pytest.fixture
+def run(data):
+    return small_run(data.name)
+
+
+def metrics(outcome):
+    """Everything a run measured that is not time or memory."""
+    history = [(e.epoch, e.train_loss, e.train_accuracy, e.validation_loss, e.validation_accuracy) for e in outcome.state.history]
+    return history, {part: (result.loss, result.accuracy) for part, result in outcome.evaluations.items()}
+
+
+def test_the_same_run_twice_gives_the_same_bits(data, run):
+    first, second = (perform(prepare(run, data)) for _ in range(2))
+    assert metrics(first) == metrics(second)
+
+
+def test_another_seed_gives_another_run(data, run):
+    assert metrics(perform(prepare(run, data))) != metrics(perform(prepare(replace(run, seed=2), data)))
+
+
+def test_a_run_stopped_after_any_epoch_and_resumed_ends_with_the_same_bits(data, run, tmp_path):
+    whole = perform(prepare(run, data))
+    for stop in (0, 1, 4):
+        path = tmp_path / f"{stop}.pt"
+
+        def interrupt(epoch, state, stop=stop):
+            if epoch.epoch == stop + 1:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            perform(prepare(run, data), state_path=path, save_every=0.0, on_epoch=interrupt)
+        assert load_state(path)["epoch"] == stop + 1
+        torch.rand(7)  # whatever else drew numbers in between
+        assert metrics(perform(prepare(run, data), state_path=path, resume=True)) == metrics(whole)
+
+
+TRAIN_UNTIL_KILLED = """
+import sys
+from pathlib import Path
+import torch
+from graph2tens.datasets import load
+from graph2tens.experiments.run import perform, prepare
+from test_train import small_run
+
+torch.set_num_threads(1)
+data = load(Path(sys.argv[1]))
+print("ready", flush=True)
+perform(prepare(small_run(data.name, epochs=40), data), state_path=Path(sys.argv[2]), save_every=0.0)
+"""
+
+
+def test_a_run_killed_with_signal_9_at_a_random_step_and_resumed_ends_with_the_same_bits(data, tmp_path):
+    folder, path = write_tu_folder(tmp_path / "rings"), tmp_path / "state.pt"
+    environment = {**os.environ, "PYTHONPATH": os.path.dirname(__file__)}
+    process = subprocess.Popen(
+        [sys.executable, "-c", TRAIN_UNTIL_KILLED, str(folder), str(path)], stdout=subprocess.PIPE, text=True, env=environment
+    )
+    assert process.stdout.readline() == "ready\n"
+    while not (path.exists() and load_state(path)["epoch"] >= 3):
+        time.sleep(0.001)
+    time.sleep(random.random() * 0.05)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    run = small_run(data.name, epochs=40)
+    assert 3 <= load_state(path)["epoch"] < 40
+    resumed = perform(prepare(run, data), state_path=path, resume=True)
+    assert metrics(resumed) == metrics(perform(prepare(run, data)))
+
+
+def test_early_stopping_ends_after_the_patience_and_brings_the_best_weights_back(data):
+    run = small_run(data.name, epochs=200, patience=3, learning_rate=0.05, schedule="constant")
+    prepared = prepare(run, data)
+    outcome = perform(prepared)
+    losses = [epoch.validation_loss for epoch in outcome.state.history]
+    best = min(range(len(losses)), key=losses.__getitem__)
+    assert len(losses) < 200
+    assert len(losses) - 1 - best == 3
+    assert outcome.record["best_epoch"] == best + 1
+    assert outcome.evaluations["validation"].loss == pytest.approx(losses[best], rel=1e-6)
+
+
+def test_without_patience_the_last_weights_are_judged(data, run):
+    outcome = perform(prepare(run, data))
+    assert outcome.evaluations["validation"].loss == pytest.approx(outcome.state.history[-1].validation_loss, rel=1e-6)
+    assert outcome.record["best_epoch"] == outcome.record["epochs"] == 6
+
+
+def test_the_rate_falls_along_a_cosine_over_all_steps():
+    training = Training(learning_rate=0.1, schedule="cosine")
+    assert [training.rate(step, 4) for step in range(5)] == pytest.approx([0.1, 0.1 * (2 + 2**0.5) / 4, 0.05, 0.1 * (2 - 2**0.5) / 4, 0.0])
+    assert Training(learning_rate=0.1, schedule="constant").rate(3, 4) == 0.1
+
+
+class Linear(torch.nn.Module):
+    """One weight, so that a step can be computed by hand."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.tensor([0.5]))
+
+    def forward(self, x):
+        return torch.stack([x * self.weight, torch.zeros_like(x)], dim=1)
+
+    def penalty(self):
+        return self.weight.square().sum()
+
+
+class OneBatch:
+    steps_per_epoch = 1
+    x, y = torch.tensor([1.0, 2.0, -1.0]), torch.tensor([0, 1, 1])
+
+    def training_batches(self, generator, rank=0, world_size=1):
+        return [Batch((self.x,), self.y)]
+
+    def batches(self, part):
+        return [Batch((self.x,), self.y)]
+
+
+@pytest.mark.parametrize("loss", ["mean", "sum"])
+def test_the_objective_is_cross_entropy_plus_l2_times_the_penalty(loss, monkeypatch):
+    seen = []
+    fabric = Fabric(accelerator="cpu", devices=1)
+    monkeypatch.setattr(fabric, "backward", lambda value: (seen.append(value.item()), value.backward()))
+    fit(fabric, Linear(), OneBatch(), Training(epochs=1, l2=0.3, loss=loss))
+    terms = [math.log1p(math.exp(-x * 0.5 if y == 0 else x * 0.5)) for x, y in ((1, 0), (2, 1), (-1, 1))]
+    cross_entropy = sum(terms) / (3 if loss == "mean" else 1)
+    assert seen == [pytest.approx(cross_entropy + 0.3 * 0.25, rel=1e-6)]
+
+
+def test_the_watched_loss_contains_the_penalty_where_it_should():
+    plain, watched = (
+        fit(Fabric(accelerator="cpu", devices=1), Linear(), OneBatch(), Training(epochs=1, l2=0.3, patience=5, watch_penalty=watch))
+        for watch in (False, True)
+    )
+    assert plain.best_loss == pytest.approx(plain.history[0].validation_loss)
+    assert watched.best_loss > plain.best_loss
+
+
+def test_every_graph_is_seen_once_an_epoch_in_an_order_that_changes(data, run):
+    task, generator = prepare(run, data).task, torch.Generator().manual_seed(0)
+    epochs = [[batch.y for batch in task.training_batches(generator)] for _ in range(2)]
+    assert [len(y) for y in epochs[0]] == [8, 8, 8, 8]
+    assert task.steps_per_epoch == 4
+    first, second = (torch.cat(ys).tolist() for ys in epochs)
+    assert first != second
+    assert sorted(first) == sorted(second)
+
+
+def test_processes_share_every_batch(data, run):
+    task = prepare(replace(run, training=replace(run.training, batch_size=7)), data).task
+    alone = list(task.training_batches(torch.Generator().manual_seed(0)))
+    shares = [list(task.training_batches(torch.Generator().manual_seed(0), rank, 3)) for rank in range(3)]
+    assert len(alone) == 5
+    for whole, *parts in zip(alone, *shares, strict=True):
+        shared = torch.cat([part.y for part in parts if part.weight > 0])
+        assert sorted(shared.tolist()) == sorted(whole.y.tolist())
+        # the average over processes of weight times mean is the mean over the batch
+        mean = sum(part.weight * part.y.double().mean() for part in parts) / 3
+        assert mean == pytest.approx(whole.y.double().mean())
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [{"epochs": 0}, {"batch_size": -1}, {"learning_rate": 0.0}, {"l2": -1.0}, {"loss": "median"}, {"schedule": "step"}, {"patience": 0}],
+    ids=lambda bad: next(iter(bad)),
+)
+def test_wrong_settings_are_refused_by_name(bad):
+    with pytest.raises(ValueError, match=rf"`{next(iter(bad))}`.*got"):
+        Training(**bad)
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    write_atomically(path, b"old")
+    monkeypatch.setattr(os, "fsync", lambda file: (_ for _ in ()).throw(OSError("no space left")))
+    with pytest.raises(OSError, match="no space"):
+        write_atomically(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_broken_state_is_refused_in_words(tmp_path):
+    with pytest.raises(ValueError, match="nothing to resume"):
+        load_state(tmp_path / "state.pt")
+    save_state(tmp_path / "state.pt", {"epoch": 1})
+    content = (tmp_path / "state.pt").read_bytes()
+    (tmp_path / "state.pt").write_bytes(content[: len(content) // 2])
+    with pytest.raises(ValueError, match="not a training state"):
+        load_state(tmp_path / "state.pt")

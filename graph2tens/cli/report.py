@@ -29,22 +29,24 @@ def report(
     The page holds tables, accuracy by seed, learning curves, accuracy against seconds and the ablation; what was not run is said to be
     missing. Of a single training run it shows the learning curve and the accuracies.
     """
-    from ..experiments.report import as_data, read_benchmarks, write_page, write_text
+    from ..experiments.report import as_data, read_benchmarks, write_text
     from ..experiments.report_data import collect
-    from ..experiments.report_markdown import all_tables, update_sections
+    from ..experiments.report_html import render
+    from ..experiments.report_markdown import all_tables, updated_sections
     from ..experiments.report_records import read_authors_runs, read_records
 
     records, remarks = read_records(results)
     authors = None if authors_runs is None else read_authors_runs(authors_runs)
     study = collect(records, authors_runs=authors, benchmarks=read_benchmarks(benchmarks), remarks=remarks)
-    written = [write_page(study, out, title)]
+    texts = {out: render(study, title)}
     if markdown is not None:
-        write_text(markdown, all_tables(study))
-        written.append(markdown)
+        texts[markdown] = all_tables(study)
     for page in (readme, docs):
         if page is not None:
-            update_sections(page, study)
-            written.append(page)
+            texts[page], _ = updated_sections(page, study)
+    for path, text in texts.items():  # only now, so that an error above leaves every file as it was
+        write_text(path, text)
+    written = list(texts)
     if as_json:
         print(json.dumps({"written": [str(path) for path in written], **as_data(study)}, indent=1))
         return

@@ -26,13 +26,9 @@ def write_report(
         title: heading of the page; by default it says what the records are about.
     """
     study = collect(records, authors_runs=None if authors_runs is None else read_authors_runs(Path(authors_runs)))
-    return write_page(study, Path(out), title)
-
-
-def write_page(study: Study, out: Path, title: str | None = None) -> Path:
-    """Write the page about a study."""
-    write_text(out, render(study, title))
-    return out
+    path = Path(out)
+    write_text(path, render(study, title))
+    return path
 
 
 def write_text(path: Path, text: str) -> None:

@@ -100,7 +100,8 @@ class Study:
     @property
     def of_paper(self) -> bool:
         """Whether any run belongs to a table of the paper; if not, the report is about a training run of the user's own."""
-        return any(run.cell.table in TABLES for run in (*self.runs, *self.trials))
+        runs = (*self.runs, *self.trials)
+        return not runs or any(run.cell.table in TABLES for run in runs)
 
     @property
     def date(self) -> str:

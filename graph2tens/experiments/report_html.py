@@ -19,7 +19,7 @@ from .report_tables import benchmark_table, cell_columns, facets, filter_control
 
 def render(study: Study, title: str | None = None) -> str:
     """The whole page as text. Of a study with runs of the paper's tables it is a comparison, else the account of a training run."""
-    if study.of_paper or not study.runs:
+    if study.of_paper:
         title = title or "The paper's numbers, measured again"
         sections: list[Element | None] = [_introduction(study), _paper_tables(study), _seeds(study), _ablation(study), _departures(study)]
     else:

@@ -86,7 +86,9 @@ def results(study: Study) -> str:
 def agreement(study: Study) -> str:
     """What reproduces: the cells within two standard errors, with how large a gap could still hide there."""
     cells = [result for result in study.compared if result.verdict is Verdict.AGREES]
-    return cell_table(cells, with_authors=study.with_authors) if cells else "Nothing compared yet.\n"
+    if cells:
+        return cell_table(cells, with_authors=study.with_authors)
+    return "Nothing agrees so far.\n" if study.compared else "Nothing compared yet.\n"
 
 
 def disagreement(study: Study) -> str:
@@ -138,27 +140,31 @@ SECTIONS = {
 }
 
 
-def update_sections(path: Path, study: Study) -> list[str]:
-    """Rewrite what stands between ``<!-- name:begin -->`` and ``<!-- name:end -->`` for every known name in the file; return the names.
-
-    Everything else stays as it is, byte for byte, and a second call changes nothing.
-    """
-    before = path.read_bytes().decode("utf-8")
-    after, found = before, []
+def updated_sections(path: Path, study: Study) -> tuple[str, list[str]]:
+    """The file's text with every marked section written anew, and the names of those sections."""
+    text, found = path.read_bytes().decode("utf-8"), []
     for name, write in SECTIONS.items():
         begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
-        if begin not in after and end not in after:
+        if begin not in text and end not in text:
             continue
-        head, opened, rest = after.partition(begin)
+        head, _, rest = text.partition(begin)
         _, closed, tail = rest.partition(end)
-        if not opened or not closed or begin in tail or end in head + tail:
+        if not closed or begin in tail or end in head + tail:
             raise ValueError(f"`{path}` must have `{begin}` once and `{end}` once after it; repair the markers and run again")
-        after = f"{head}{begin}\n<!-- written by `graph2tens report`; do not edit -->\n\n{write(study)}\n{end}{tail}"
+        text = f"{head}{begin}\n<!-- written by `graph2tens report`; do not edit -->\n\n{write(study)}\n{end}{tail}"
         found.append(name)
     if not found:
         raise ValueError(
             f"`{path}` has no marked section; put `<!-- results:begin -->` and `<!-- results:end -->` where the results belong"
         )
-    if after != before:
-        path.write_bytes(after.encode("utf-8", errors="replace"))
+    return text, found
+
+
+def update_sections(path: Path, study: Study) -> list[str]:
+    """Rewrite what stands between ``<!-- name:begin -->`` and ``<!-- name:end -->`` for every known name in the file; return the names.
+
+    Everything else stays as it is, byte for byte, and a second call changes nothing.
+    """
+    text, found = updated_sections(path, study)
+    path.write_bytes(text.encode("utf-8", errors="replace"))
     return found

@@ -123,7 +123,7 @@ def parse_run(record: Mapping[str, Any]) -> Run:
         machine=_mapping(record, "machine"),
         commit=str(record.get("commit") or ""),
         finished=str(record.get("finished") or ""),
-        trial=record.get("epochs_limit") is not None,
+        trial=cell.table in TABLES and record.get("epochs_limit") is not None,
     )
 
 

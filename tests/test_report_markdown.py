@@ -1,0 +1,120 @@
+"""Markdown tables and the marked sections of README and docs."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from report_samples import record, study_records
+
+from graph2tens.experiments.report_data import collect
+from graph2tens.experiments.report_markdown import SECTIONS, all_tables, escape, update_sections
+
+README = "# Title\r\n\r\nProse with trailing spaces  \n<!-- results:begin -->\nold\n<!-- results:end -->\nMore: é.\n"
+
+
+@pytest.fixture
+def readme(tmp_path):
+    path = tmp_path / "README.md"
+    path.write_bytes(README.encode())
+    return path
+
+
+def test_only_the_marked_section_changes(readme):
+    assert update_sections(readme, collect(study_records())) == ["results"]
+    text = readme.read_bytes().decode()
+    head, tail = README.split("\nold\n")
+    assert text.startswith(head)
+    assert text.endswith(tail)
+    assert "old" not in text
+    assert "526 runs, 1 to 20 seeds a cell, run from 2026-03-01 to 2026-03-07, on Sample Processor 1, 2 cores, cpu" in text
+    assert "| Cora | G2TN | authors |" in text
+
+
+def test_updating_twice_changes_nothing(readme):
+    study = collect(study_records())
+    update_sections(readme, study)
+    once = readme.read_bytes()
+    update_sections(readme, study)
+    assert readme.read_bytes() == once
+
+
+def test_new_records_replace_old_results(readme):
+    update_sections(readme, collect(study_records()))
+    update_sections(readme, collect([]))
+    assert "No runs recorded yet." in readme.read_text()
+    assert "Sample Processor" not in readme.read_text()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<!-- results:begin -->",
+        "<!-- results:end -->",
+        "<!-- results:end --><!-- results:begin -->",
+        "<!-- results:begin --><!-- results:end --><!-- results:begin --><!-- results:end -->",
+    ],
+)
+def test_broken_markers_are_refused_and_nothing_is_written(readme, text):
+    readme.write_text(text)
+    with pytest.raises(ValueError, match="repair the markers"):
+        update_sections(readme, collect([]))
+    assert readme.read_text() == text
+
+
+def test_a_file_without_markers_is_refused(readme):
+    readme.write_text("nothing")
+    with pytest.raises(ValueError, match="has no marked section"):
+        update_sections(readme, collect([]))
+
+
+def test_every_section_of_a_page_is_written(tmp_path):
+    path = tmp_path / "page.md"
+    path.write_text("\n".join(f"<!-- {name}:begin -->\n<!-- {name}:end -->" for name in SECTIONS))
+    assert update_sections(path, collect(study_records())) == list(SECTIONS)
+    text = path.read_text()
+    assert "not measured yet" in text
+    assert "- not run yet: G2TAN on NCI109, settings authors" in text
+    assert "- one seed only: G2TN on NCI109, settings authors" in text
+    assert "of 32 comparisons, chance alone" in text.lower()
+
+
+def test_cells_that_differ_stand_under_disagreement_farthest_first():
+    records = [
+        record(seed, mean + 0.005 * (-1) ** seed, dataset=name) for name, mean in (("NCI1", 0.75), ("NCI109", 0.60)) for seed in range(4)
+    ]
+    rows = [line for line in SECTIONS["disagreement"](collect(records)).splitlines() if line.startswith("| NCI")]
+    assert [row.split(" | ")[0] for row in rows] == ["| NCI109", "| NCI1"]
+    assert SECTIONS["agreement"](collect(records)) == "Nothing agrees so far.\n"
+
+
+def test_numbers_of_a_row_are_right():
+    records = [record(seed, value) for seed, value in enumerate([0.80, 0.82, 0.84])]
+    (row,) = [line for line in all_tables(collect(records)).splitlines() if line.startswith("| NCI1 | G2TN | authors")]
+    # 82.0 - 80.7 = 1.3; sqrt(2^2 / 3 + (2.5^2 * 10 / 9) / 10) = 1.424; 1.3 / 1.424 = 0.9
+    assert row == "| NCI1 | G2TN | authors | ≈ agrees | 82.0 ± 2.0 | 3 | 80.7 ± 2.5 | +1.3 ± 2.8 | +0.9 |"
+
+
+def test_tables_have_as_many_cells_in_every_row():
+    block: list[int] = []
+    for line in [*all_tables(collect(study_records())).splitlines(), ""]:
+        if line.startswith("|"):
+            block.append(line.count(" | "))
+        elif block:
+            assert len(set(block)) == 1
+            block = []
+
+
+@given(st.text())
+def test_text_of_records_stays_text(text):
+    escaped = escape(text)
+    assert "\n" not in escaped
+    assert "\r" not in escaped
+    for position, character in enumerate(escaped):
+        if character in "|<[`*_":
+            assert escaped[position - 1] == "\\"
+
+
+def test_a_hostile_name_does_not_break_the_table():
+    text = all_tables(collect([record(0, 0.8, dataset="a|b\n<!-- results:end -->", table="train")]))
+    assert r"a\|b \<!-- results:end --\>" in text

@@ -1,5 +1,7 @@
 """Data in: loading, splits, scaling and fast batches."""
 
+from .collate import CollatedGraphs as CollatedGraphs
+from .collate import GraphBatch as GraphBatch
 from .dataset import DataError as DataError
 from .dataset import Encoding as Encoding
 from .dataset import GraphDataset as GraphDataset

@@ -10,61 +10,15 @@ Notation: section 2 of the paper; our ``degree`` is its M, our ``dim`` its d, ``
 from __future__ import annotations
 
 import math
-import os
 from dataclasses import dataclass
 from functools import cached_property
 
 import torch
 from torch import Tensor
 
-_DEFAULT_MEMORY = 16 * 2**30  # assumed where the operating system does not tell
-
-
-def physical_memory() -> int:
-    """Bytes of memory this machine has."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):  # no sysconf on this platform
-        return _DEFAULT_MEMORY
-
-
-def check_fits(numbers: int, what: str, repair: str, itemsize: int = 8) -> None:
-    """Refuse, before allocating, an object that cannot fit into this machine's memory."""
-    if numbers * itemsize > physical_memory():
-        raise ValueError(
-            f"{what} would take {numbers:,} numbers ({numbers * itemsize / 2**30:,.0f} GiB), more than the "
-            f"{physical_memory() / 2**30:,.0f} GiB of memory here. {repair}"
-        )
-
-
-def check_integer(value: object, name: str, minimum: int, meaning: str = "") -> int:
-    """`value` as an int of at least `minimum`; bool, float and the rest are refused with a message that names the argument."""
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"`{name}` must be an integer{meaning} (got {value!r} of type {type(value).__name__}).")
-    integer = int(value.__index__())
-    if integer < minimum:
-        raise ValueError(f"`{name}` must be at least {minimum}{meaning} (got {integer}).")
-    return integer
-
-
-def check_coefficients(coefficients: Tensor | None, degree: int, like: Tensor, ranks: int | None = None) -> Tensor:
-    r"""The lift's coefficients :math:`c_1..c_M` as a tensor like `like`; ``None`` is :math:`c_m = 1/m!`, the tensor exponential.
-
-    The shape is (M,), or (M, R) where `ranks` = R functionals may each own theirs.
-    """
-    if coefficients is None:
-        return torch.tensor([1 / math.factorial(m) for m in range(1, degree + 1)], dtype=like.dtype, device=like.device)
-    given = torch.as_tensor(coefficients, device=like.device)
-    allowed = [(degree,)] if ranks is None else [(degree,), (degree, ranks)]
-    if tuple(given.shape) not in allowed:
-        expected = " or ".join(map(str, allowed))
-        raise ValueError(
-            f"`coefficients` must hold c_1, ..., c_M, shape {expected} for degree {degree} (got {tuple(given.shape)}). "
-            "c_0 is always 1 and is not passed."
-        )
-    if not torch.compiler.is_compiling() and not bool(torch.isfinite(given).all()):
-        raise ValueError("`coefficients` must be finite (got NaN or infinity).")
-    return given.to(like.dtype)
+from .checks import check_coefficients as check_coefficients
+from .checks import check_fits, check_floating
+from .checks import check_integer as check_integer
 
 
 @dataclass(frozen=True)
@@ -89,10 +43,12 @@ class TensorAlgebra:
     degree: int
 
     def __post_init__(self) -> None:
-        check_integer(self.dim, "dim", 1, " (the number of attributes)")
-        check_integer(self.degree, "degree", 0, " (the highest tensor level)")
+        # plain ints: NumPy's would overflow in the powers below
+        object.__setattr__(self, "dim", check_integer(self.dim, "dim", 1, " (the number of attributes)"))
+        object.__setattr__(self, "degree", check_integer(self.degree, "degree", 0, " (the highest tensor level)"))
+        digits = self.degree * math.log10(self.dim)
         check_fits(
-            self.size,
+            self.size if digits < 100 else 10**100,  # beyond, the number itself would be a burden
             f"one element of the tensor algebra of dim={self.dim} and degree={self.degree}",
             "Lower `degree` or `dim`, or use `low_rank_features`, whose cost does not grow with dim**degree.",
         )
@@ -100,25 +56,21 @@ class TensorAlgebra:
     @cached_property
     def size(self) -> int:
         """Numbers in one element, ``1 + d + ... + d^M``."""
-        return sum(self.dim**m for m in range(self.degree + 1))
+        return self.degree + 1 if self.dim == 1 else (self.dim ** (self.degree + 1) - 1) // (self.dim - 1)
 
     @cached_property
     def _level_sizes(self) -> list[int]:
         return [self.dim**m for m in range(self.degree + 1)]
 
     def _check_element(self, a: Tensor, name: str = "a") -> None:
-        if not isinstance(a, Tensor):
-            raise TypeError(f"`{name}` must be a torch.Tensor (got {type(a).__name__}).")
+        check_floating(a, name, f" whose last axis has {self.size} entries")
         if a.dim() < 1 or a.size(-1) != self.size:
             raise ValueError(
                 f"`{name}` must be an element of {self}, whose last axis has {self.size} entries (got shape {tuple(a.shape)})."
             )
 
     def _check_vector(self, x: Tensor) -> None:
-        if not isinstance(x, Tensor):
-            raise TypeError(f"`x` must be a torch.Tensor (got {type(x).__name__}).")
-        if not x.is_floating_point():
-            raise TypeError(f"`x` must be of a floating type (got {x.dtype}). Did you mean x.double()?")
+        check_floating(x, "x", f" whose last axis has {self.dim} entries")
         if x.dim() < 1 or x.size(-1) != self.dim:
             raise ValueError(f"`x` must hold vectors of dimension {self.dim} on its last axis (got shape {tuple(x.shape)}).")
 
@@ -150,7 +102,7 @@ class TensorAlgebra:
         """
         self._check_vector(x)
         a_levels, c = self.levels(a), check_coefficients(coefficients, self.degree, x)
-        batch = torch.broadcast_shapes(x.shape[:-1], a.shape[:-1])
+        batch = _common_batch(x, a, "x", "a")
         levels = []
         for m, a_m in enumerate(a_levels):
             inner = c[m - 1] * a_levels[0] if m else a_m
@@ -164,6 +116,7 @@ class TensorAlgebra:
         r"""The truncated product :math:`a \cdot b`; not commutative."""
         self._check_element(b, "b")
         u, v = self.levels(a), self.levels(b)
+        _common_batch(a, b, "a", "b")
         levels = []
         for m in range(self.degree + 1):
             level = u[0] * v[m]
@@ -177,7 +130,7 @@ class TensorAlgebra:
 
         For a vector this is the signature of a straight line; for elements it undoes :meth:`log`.
         """
-        if isinstance(x, Tensor) and x.dim() and x.size(-1) == self.size:
+        if isinstance(x, Tensor) and x.dim() and x.size(-1) == self.size != self.dim:
             scalar, nilpotent = self._split_scalar(x)
             result = self.one(dtype=x.dtype, device=x.device)
             for m in range(self.degree, 0, -1):
@@ -210,6 +163,7 @@ class TensorAlgebra:
         """The inner product of H, levels orthogonal; shape (*)."""
         self._check_element(a)
         self._check_element(b, "b")
+        _common_batch(a, b, "a", "b")
         return (a * b).sum(-1)
 
     def norm(self, a: Tensor) -> Tensor:
@@ -221,6 +175,17 @@ class TensorAlgebra:
     def _split_scalar(self, a: Tensor) -> tuple[Tensor, Tensor]:
         """Level 0, and the rest of `a` with level 0 set to zero (nilpotent: its power M+1 vanishes)."""
         return a[..., :1], torch.cat([torch.zeros_like(a[..., :1]), a[..., 1:]], dim=-1)
+
+
+def _common_batch(a: Tensor, b: Tensor, first: str, second: str) -> torch.Size:
+    """The shape that the leading axes of both broadcast to."""
+    try:
+        batch: torch.Size = torch.broadcast_shapes(a.shape[:-1], b.shape[:-1])
+    except RuntimeError as error:
+        raise ValueError(
+            f"the leading axes of `{first}` and `{second}` must broadcast (got shapes {tuple(a.shape)} and {tuple(b.shape)})."
+        ) from error
+    return batch
 
 
 def _outer(a: Tensor, b: Tensor) -> Tensor:

@@ -13,10 +13,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from .algebra import TensorAlgebra, check_coefficients, check_fits, check_integer
+from .algebra import TensorAlgebra
+from .checks import check_batch, check_coefficients, check_fits, check_integer
 from .operators import check_attributes
 from .sequences import Variant, product_of_factors
-from .walks import RandomWalk, _check_one_head, sample_walks
+from .walks import RandomWalk, check_one_head, sample_walks
 
 _CHUNK_NUMBERS = 2**24  # lifted entries held at a time: large enough for full speed, 128 MiB in float64
 
@@ -71,13 +72,9 @@ def graph_features(x: Tensor, walk: RandomWalk, batch: Tensor | None = None, **o
     batch = walk.batch if batch is None else batch
     if batch is None:
         return features.mean(0, keepdim=True) if walk.num_nodes else features.new_zeros(1, features.size(1))
-    if not isinstance(batch, Tensor) or tuple(batch.shape) != (walk.num_nodes,) or batch.is_floating_point():
-        raise ValueError(
-            f"`batch` must hold the graph of each of the {walk.num_nodes} nodes as integers, shape ({walk.num_nodes},) (got {batch!r})."
-        )
-    if batch.numel() and int(batch.min()) < 0:
-        raise ValueError(f"`batch` must not be negative (got {int(batch.min())}).")
+    batch = check_batch(batch, walk.num_nodes)
     graphs = int(batch.max()) + 1 if batch.numel() else 0
+    check_fits(graphs * features.size(1), f"the features of {graphs:,} graphs", "Is an entry of `batch` a slip?", x.element_size())
     counts = torch.bincount(batch, minlength=graphs).clamp(min=1).to(features.dtype)
     return features.new_zeros(graphs, features.size(1)).index_add(0, batch, features) / counts.unsqueeze(1)
 
@@ -150,7 +147,7 @@ def sampled_node_features(
 
 def _prepare(x: Tensor, walk: RandomWalk, length: int, variant: Variant) -> tuple[Variant, TensorAlgebra]:
     check_attributes(x, walk)
-    _check_one_head(walk)
+    check_one_head(walk)
     check_integer(length, "length", 0, " (the number of steps)")
     algebra = variant.algebra(x.size(1))
     check_fits(

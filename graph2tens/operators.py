@@ -5,14 +5,16 @@ They multiply each other and vectors over H as ordinary matrices do, with the (n
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from .algebra import TensorAlgebra, check_coefficients, check_fits, check_integer
+from .algebra import TensorAlgebra
+from .checks import check_coefficients, check_edges, check_finite, check_fits, check_floating, check_integer, check_weight
 from .sequences import Variant
-from .walks import RandomWalk, check_edges, check_weight, expand_rows
+from .walks import RandomWalk, check_one_head, expand_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +69,7 @@ class TensorMatrix:
 
     def __getitem__(self, position: tuple[int, int]) -> Tensor:
         """Entry (i, j), zero where none is stored; shape (size,)."""
-        i, j = position
+        i, j = (operator.index(index) for index in position)
         if not (0 <= i < self.num_nodes and 0 <= j < self.num_nodes):
             raise IndexError(f"entry {position} lies outside a matrix of {self.num_nodes} nodes.")
         return self.values[(self.index[0] == i) & (self.index[1] == j)].sum(0)
@@ -85,6 +87,11 @@ class TensorMatrix:
         if not isinstance(vector, Tensor) or tuple(vector.shape) != (self.num_nodes, self.algebra.size):
             got = tuple(vector.shape) if isinstance(vector, Tensor) else type(vector).__name__
             raise ValueError(f"a vector over H must have shape ({self.num_nodes}, {self.algebra.size}) (got {got}).")
+        if (vector.dtype, vector.device) != (self.values.dtype, self.values.device):
+            raise ValueError(
+                f"a vector over H must be {self.values.dtype} on {self.values.device}, as the matrix is "
+                f"(got {vector.dtype} on {vector.device})."
+            )
 
     def _check_matrix(self, other: TensorMatrix) -> None:
         if not isinstance(other, TensorMatrix):
@@ -140,8 +147,9 @@ def tensor_transition(
     `step` is the time t of the step; it matters only for time without increments, where every step has its own operator.
     """
     check_attributes(x, walk)
+    check_one_head(walk)
     variant = Variant(degree, increments, False, time, coefficients)
-    return _lifted(x, walk.row, walk.col, walk.probabilities.to(x.dtype), variant, step)
+    return _lifted(x, walk.row, walk.col, walk.probabilities.to(x.dtype), variant, check_integer(step, "step", 1))
 
 
 def hypoelliptic_laplacian(
@@ -154,10 +162,7 @@ def hypoelliptic_laplacian(
 
 def check_attributes(x: Tensor, walk: RandomWalk | None = None) -> None:
     """Attributes must be finite floats (n, d), and as many as the walk has nodes."""
-    if not isinstance(x, Tensor):
-        raise TypeError(f"`x` must be a torch.Tensor of shape (nodes, attributes) (got {type(x).__name__}).")
-    if not x.is_floating_point():
-        raise TypeError(f"`x` must be of a floating type (got {x.dtype}). Did you mean x.float() or x.double()?")
+    check_floating(x, "x", " of shape (nodes, attributes)")
     if x.dim() != 2 or x.size(1) < 1:
         raise ValueError(
             f"`x` must have shape (nodes, attributes) with at least one attribute (got {tuple(x.shape)}). "
@@ -169,10 +174,7 @@ def check_attributes(x: Tensor, walk: RandomWalk | None = None) -> None:
         raise ValueError(f"`x` must have one row for each of the walk's {walk.num_nodes} nodes (got {x.size(0)} rows).")
     if walk is not None and x.device != walk.device:
         raise ValueError(f"`x` and `walk` must be on one device (got {x.device} and {walk.device}). Move it with walk.to(x.device).")
-    if not torch.compiler.is_compiling():
-        finite = torch.isfinite(x).all(dim=1)
-        if not bool(finite.all()):
-            raise ValueError(f"`x` must be finite (got NaN or infinity at node {int((~finite).nonzero()[0])}).")
+    check_finite(x, "x", "node")
 
 
 def _lifted(x: Tensor, row: Tensor, col: Tensor, weight: Tensor, variant: Variant, t: int) -> TensorMatrix:

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from .algebra import TensorAlgebra, check_coefficients, check_fits, check_integer
+from .algebra import TensorAlgebra
+from .checks import check_coefficients, check_fits, check_floating, check_integer
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +33,7 @@ class Variant:
     coefficients: Tensor | None = None
 
     def __post_init__(self) -> None:
-        check_integer(self.degree, "degree", 0, " (the highest tensor level)")
+        object.__setattr__(self, "degree", check_integer(self.degree, "degree", 0, " (the highest tensor level)"))
         for name in ("increments", "zero_start", "time"):
             if not isinstance(getattr(self, name), bool):
                 raise TypeError(f"`{name}` must be True or False (got {getattr(self, name)!r}).")
@@ -86,9 +87,7 @@ def sequence_features(
         - **output:** (*, 1 + d + .. + d^M), with d + 1 for d if `time`; :class:`TensorAlgebra` says how it is laid out
     """
     variant = Variant(degree, increments, zero_start, time, coefficients)
-    if not isinstance(sequences, Tensor) or not sequences.is_floating_point():
-        kind = sequences.dtype if isinstance(sequences, Tensor) else type(sequences).__name__
-        raise TypeError(f"`sequences` must be a floating torch.Tensor of shape (*, length + 1, d) (got {kind}).")
+    check_floating(sequences, "sequences", " of shape (*, length + 1, d)")
     if sequences.dim() < 2 or sequences.size(-2) < 1 or sequences.size(-1) < 1:
         raise ValueError(
             f"`sequences` must have shape (*, length + 1, d) with at least one point (got {tuple(sequences.shape)}). "

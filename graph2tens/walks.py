@@ -12,7 +12,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from .algebra import check_integer
+from .checks import check_batch, check_edges, check_floating, check_integer, check_laziness, check_tensor, check_weight
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +66,7 @@ class RandomWalk:
         Say ``stochastic=True`` if every row sums to 1 by construction (a softmax): level 0 is then taken for the constant 1,
         which is faster, and gradients are right along all directions that keep the rows' sums.
         """
+        check_floating(probabilities, "probabilities", f" of shape ({self.num_edges},)")
         if probabilities.dim() not in (1, 2) or probabilities.size(0) != self.num_edges:
             raise ValueError(
                 f"`probabilities` must have shape ({self.num_edges},) or ({self.num_edges}, heads), one row for each entry of "
@@ -91,7 +92,7 @@ class RandomWalk:
 
     def matrix(self) -> Tensor:
         """P as a sparse tensor (n, n), differentiable in the probabilities; one head only."""
-        _check_one_head(self)
+        check_one_head(self)
         index = torch.stack([self.row, self.col])  # COO: torch warns that its CSR layout is in beta
         size = (self.num_nodes, self.num_nodes)
         return torch.sparse_coo_tensor(index, self.probabilities, size, is_coalesced=True, check_invariants=False)
@@ -127,17 +128,16 @@ def random_walk(
           have the type of the weights otherwise.
     """
     n = check_edges(edge_index, num_nodes)
-    _check_laziness(laziness)
+    laziness = check_laziness(laziness)
     weight = check_weight(edge_weight, edge_index)
-    if batch is not None and tuple(batch.shape) != (n,):
-        raise ValueError(f"`batch` must hold the graph of each of the {n} nodes, shape ({n},) (got {tuple(batch.shape)}).")
+    batch = None if batch is None else check_batch(batch, n)
 
     row, col, position, weight = _coalesce(edge_index, weight, n)
     total = weight.new_zeros(n).index_add(0, row, weight)
     degree = torch.bincount(row, minlength=n)
     _check_total(total, degree)
     probability = weight / total[row]
-    staying = torch.full_like(total, float(laziness)).masked_fill(degree == 0, 1.0)
+    staying = torch.full_like(total, laziness).masked_fill(degree == 0, 1.0)
     row, col, position, probability = _add_loops(row, col, position, probability * (1 - laziness), staying)
     return RandomWalk(n, _pointer(torch.bincount(row, minlength=n)), col, probability, position, batch)
 
@@ -149,11 +149,9 @@ def sample_walks(walk: RandomWalk, start: Tensor, length: int, generator: torch.
         - **input:** start (S,) nodes, repeat a node for several walks from it
         - **output:** (S, length + 1) nodes, ``start`` first
     """
-    _check_one_head(walk)
-    check_integer(length, "length", 0, " (the number of steps)")
-    start = torch.as_tensor(start, device=walk.device)
-    if start.dim() != 1 or (start.numel() and not (0 <= int(start.min()) <= int(start.max()) < walk.num_nodes)):
-        raise ValueError(f"`start` must be a vector of nodes in [0, {walk.num_nodes}) (got {start!r}).")
+    check_one_head(walk)
+    length = check_integer(length, "length", 0, " (the number of steps)")
+    start = _check_start(walk, start)
     # One search serves all rows: row i owns the interval [i, i + 1) of a single ascending array.
     running = torch.cat([walk.probabilities.new_zeros(1, dtype=torch.float64), _check_stochastic(walk).cumsum(0)])
     first, last = walk.row_ptr[:-1][walk.row], walk.row_ptr[1:][walk.row]
@@ -174,8 +172,9 @@ def enumerate_walks(walk: RandomWalk, length: int, max_walks: int = 10_000_000) 
     Shapes:
         - **output:** nodes (W, length + 1), probabilities (W,)
     """
-    _check_one_head(walk)
-    check_integer(length, "length", 0, " (the number of steps)")
+    check_one_head(walk)
+    length = check_integer(length, "length", 0, " (the number of steps)")
+    check_integer(max_walks, "max_walks", 1)
     total = _count_walks(walk, length)
     if total > max_walks:
         raise ValueError(
@@ -234,49 +233,10 @@ def _add_loops(row: Tensor, col: Tensor, position: Tensor, probability: Tensor, 
     return row, col, where[position], probability
 
 
-def check_edges(edge_index: Tensor, num_nodes: int | None) -> int:
-    """The number of nodes, after `edge_index` was found to be integers (2, E) inside it."""
-    if not isinstance(edge_index, Tensor):
-        raise TypeError(f"`edge_index` must be a torch.Tensor of shape (2, E) (got {type(edge_index).__name__}).")
-    integers = not (edge_index.is_floating_point() or edge_index.is_complex() or edge_index.dtype == torch.bool)
-    if edge_index.numel() and not integers:
-        raise TypeError(f"`edge_index` must hold integers (got {edge_index.dtype}). Did you mean edge_index.long()?")
-    if edge_index.dim() != 2 or edge_index.size(0) != 2:
-        slip = " Did you pass (E, 2)? Then give edge_index.T." if edge_index.dim() == 2 and edge_index.size(1) == 2 else ""
-        raise ValueError(f"`edge_index` must have shape (2, E), one column for each edge (got {tuple(edge_index.shape)}).{slip}")
-    highest = int(edge_index.max()) if edge_index.numel() else -1
-    n = highest + 1 if num_nodes is None else check_integer(num_nodes, "num_nodes", 0)
-    if highest >= n or (edge_index.numel() and int(edge_index.min()) < 0):
-        wrong = highest if highest >= n else int(edge_index.min())
-        slip = " Are the nodes numbered from 1?" if wrong == n else ""
-        raise ValueError(f"`edge_index` must hold nodes in [0, {n}) for num_nodes={n} (got node {wrong}).{slip}")
-    return n
-
-
-def check_weight(edge_weight: Tensor | None, edge_index: Tensor, signed: bool = False) -> Tensor:
-    """The weights, (E,) floats; float64 ones where none are given. Only `signed` weights may be negative."""
-    if edge_weight is None:
-        return torch.ones(edge_index.size(1), dtype=torch.float64, device=edge_index.device)
-    if not isinstance(edge_weight, Tensor):
-        raise TypeError(f"`edge_weight` must be a torch.Tensor of shape (E,) (got {type(edge_weight).__name__}).")
-    if tuple(edge_weight.shape) != (edge_index.size(1),):
-        raise ValueError(
-            f"`edge_weight` must have one weight for each of the {edge_index.size(1)} edges, shape ({edge_index.size(1)},) "
-            f"(got {tuple(edge_weight.shape)})."
-        )
-    if edge_weight.is_complex():
-        raise TypeError(f"`edge_weight` must be real (got {edge_weight.dtype}).")
-    weight = edge_weight if edge_weight.is_floating_point() else edge_weight.double()
-    weight = weight.float() if weight.dtype in (torch.float16, torch.bfloat16) else weight
-    bad = ~torch.isfinite(weight) if signed else ~(torch.isfinite(weight) & (weight >= 0))
-    if bool(bad.any()):
-        first = int(bad.nonzero()[0])
-        wanted = "finite" if signed else "finite and not negative"
-        raise ValueError(f"`edge_weight` must be {wanted} (got {float(weight[first])} at edge {first}).")
-    return weight
-
-
 def _check_total(total: Tensor, degree: Tensor) -> None:
+    if not bool(torch.isfinite(total).all()):
+        node = int((~torch.isfinite(total)).nonzero()[0])
+        raise ValueError(f"`edge_weight` must have a finite sum at every node (got an overflow at node {node}). Scale the weights down.")
     empty = (degree > 0) & (total <= 0)
     if bool(empty.any()):
         node = int(empty.nonzero()[0])
@@ -286,11 +246,14 @@ def _check_total(total: Tensor, degree: Tensor) -> None:
         )
 
 
-def _check_laziness(laziness: float) -> None:
-    if isinstance(laziness, bool) or not isinstance(laziness, (int, float)):
-        raise TypeError(f"`laziness` must be a number in [0, 1) (got {laziness!r} of type {type(laziness).__name__}).")
-    if not 0 <= laziness < 1:
-        raise ValueError(f"`laziness` must lie in [0, 1), the probability to stay put (got {laziness}).")
+def _check_start(walk: RandomWalk, start: Tensor) -> Tensor:
+    check_tensor(start, "start", " of nodes, shape (S,)")
+    if start.dim() != 1 or start.is_floating_point() or start.is_complex() or start.dtype == torch.bool:
+        raise ValueError(f"`start` must be a vector of integers, one node for each walk (got shape {tuple(start.shape)}, {start.dtype}).")
+    if start.numel() and not (0 <= int(start.min()) <= int(start.max()) < walk.num_nodes):
+        wrong = int(start.min()) if int(start.min()) < 0 else int(start.max())
+        raise ValueError(f"`start` must hold nodes in [0, {walk.num_nodes}) (got {wrong}).")
+    return start.to(walk.device, torch.int64)
 
 
 def _check_stochastic(walk: RandomWalk) -> Tensor:
@@ -307,6 +270,8 @@ def _check_stochastic(walk: RandomWalk) -> Tensor:
     return probabilities
 
 
-def _check_one_head(walk: RandomWalk) -> None:
+def check_one_head(walk: RandomWalk) -> None:
+    if not isinstance(walk, RandomWalk):
+        raise TypeError(f"`walk` must be a RandomWalk, as `random_walk(edge_index, num_nodes=...)` gives (got {type(walk).__name__}).")
     if walk.probabilities.dim() != 1:
         raise ValueError(f"`walk` must have one probability for each step (got {walk.probabilities.size(1)} heads).")

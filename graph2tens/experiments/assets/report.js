@@ -55,7 +55,7 @@ if (form) {
     }
     document.getElementById("shown").textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length} cells shown`;
   };
-  form.addEventListener("input", apply);
+  for (const kind of ["input", "change"]) form.addEventListener(kind, apply);
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("reset", () => setTimeout(apply)); // the fields are empty only after the event
   apply();

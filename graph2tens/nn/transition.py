@@ -16,6 +16,10 @@ from torch.nn.functional import leaky_relu
 
 from ..walks import RandomWalk, random_walk
 
+# Walks can be arguments of exported programs and be saved with them.
+torch.export.register_dataclass(RandomWalk, serialized_type_name="graph2tens.RandomWalk")
+torch.serialization.add_safe_globals([RandomWalk])
+
 
 def as_walk(
     edge_index: Tensor | RandomWalk,
@@ -44,6 +48,13 @@ def as_walk(
         if edge_index.num_nodes != num_nodes:
             raise ValueError(f"the walk must have one node for each row of `x`, {num_nodes} (got {edge_index.num_nodes}).")
         return edge_index
+    return _build(edge_index, num_nodes, edge_weight, self_loops, laziness, batch)
+
+
+@torch.compiler.disable  # how many steps a walk has depends on the data: one break of the graph, and not one for each check
+def _build(
+    edge_index: Tensor, num_nodes: int, edge_weight: Tensor | None, self_loops: bool, laziness: float, batch: Tensor | None
+) -> RandomWalk:
     edge_index, edge_weight = _edges(edge_index, num_nodes, edge_weight)
     given = edge_index.size(1)
     if self_loops:

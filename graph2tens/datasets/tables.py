@@ -40,22 +40,19 @@ class Table:
     def integers(self) -> Integers:
         """The values, which must be whole numbers; "1.0" is one."""
         self.finite()
-        whole = self.values.astype(np.int64)
-        wrong = np.flatnonzero((whole != self.values).any(axis=1))
+        wrong = np.argwhere((np.floor(self.values) != self.values) | (np.abs(self.values) > 2**53))
         if wrong.size:
-            values = self.values[wrong[0]]
-            value = values[values != np.floor(values)]
-            raise self.error(int(wrong[0]), f"{float(value[0] if value.size else values[0])} where a whole number is expected")
-        return whole
+            row, column = map(int, wrong[0])
+            raise self.error(row, f"{self.values[row, column]} where a whole number is expected")
+        return self.values.astype(np.int64)
 
     def finite(self) -> NDArray[np.float64]:
         """The values, none of which may be NaN or infinite, in single precision too."""
         with np.errstate(over="ignore"):
-            wrong = np.flatnonzero(~np.isfinite(self.values.astype(np.float32)).all(axis=1))
+            wrong = np.argwhere(~np.isfinite(self.values.astype(np.float32)))
         if wrong.size:
-            values = self.values[wrong[0]]
-            column = int(np.flatnonzero(~np.isfinite(values.astype(np.float32)))[0])
-            raise self.error(int(wrong[0]), f"value {column + 1} is {values[column]}, not a finite number")
+            row, column = map(int, wrong[0])
+            raise self.error(row, f"value {column + 1} is {self.values[row, column]}, not a finite number")
         return self.values
 
 

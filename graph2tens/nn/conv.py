@@ -202,7 +202,7 @@ class WalkConv(torch.nn.Module):
 
     def _check_attributes(self, x: Tensor) -> None:
         if not isinstance(x, Tensor):
-            bipartite = " A walk needs one kind of nodes; a pair of source and target nodes has no walks of several steps."
+            bipartite = " A walk needs one kind of nodes: turn heterogeneous data into one graph with data.to_homogeneous()."
             raise TypeError(
                 f"`x` must be a tensor of shape (nodes, in_channels) (got {type(x).__name__})." + bipartite * isinstance(x, (tuple, list))
             )

@@ -8,7 +8,7 @@ STAMP  := .venv/.installed
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test slow bench format clean
+.PHONY: help setup run test slow bench browser format clean
 
 help:  ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -16,7 +16,7 @@ help:  ## list the commands
 run: setup  ## set up and run the main job
 	$(BIN)/python -m graph2tens.demo
 
-test: setup  ## set up, then formatting, linter, types and tests
+test: setup browser  ## set up, then formatting, linter, types and tests
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
@@ -27,6 +27,15 @@ slow: setup  ## the tests that take minutes
 
 bench: setup  ## measure speed and memory against the reference
 	$(BIN)/python -m benchmarks
+
+# The report is tested in a real browser. Elsewhere than on Debian as root nothing is installed; the tests then say that they were skipped.
+browser:  ## Chromium for the tests of the report, where apt-get may install it
+	@if command -v chromium >/dev/null && command -v chromedriver >/dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  echo "Installing chromium and chromium-driver"; \
+	  { apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends chromium chromium-driver; } >/dev/null || \
+	  echo "Chromium could not be installed; the browser tests will be skipped (or fail, if CI is set)"; \
+	else echo "No chromium and chromedriver here, and no right to install them; the browser tests will be skipped"; fi
 
 format: setup  ## let ruff repair what it can
 	$(BIN)/ruff format

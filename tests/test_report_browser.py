@@ -22,7 +22,6 @@ from graph2tens.experiments.report_data import collect
 from graph2tens.experiments.report_html import render
 from graph2tens.experiments.report_records import read_authors_runs
 
-pytestmark = pytest.mark.xdist_group("browser")  # with --dist=loadgroup one browser serves all
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 DRIVER = shutil.which("chromedriver")
 FLAGS = [

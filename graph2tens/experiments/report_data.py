@@ -18,9 +18,9 @@ class Verdict(Enum):
     """How a cell came out. The value is what a reader sees."""
 
     AGREES = "agrees"
-    HIGHER = "higher than the paper"
-    LOWER = "lower than the paper"
-    ONE_SEED = "one seed only, no verdict"
+    HIGHER = "higher"
+    LOWER = "lower"
+    ONE_SEED = "one seed, no verdict"
     NOT_RUN = "not run yet"
     NO_REFERENCE = "no published number"
 

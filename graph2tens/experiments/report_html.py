@@ -108,13 +108,19 @@ def _paper_tables(study: Study) -> Element:
     ]  # fmt: skip
     for name, results in groupby(study.cells, key=lambda result: result.cell.table):
         rows = list(results)
+        if name == "differences":
+            continue  # shown beside what they are about
         heading, _, caption = TABLES.get(name, f"Other runs; {name or 'no table named'}").partition("; ")
-        settings = words.in_order(result.cell.protocol for result in rows)
-        caption += f". Settings: {words.PROTOCOLS.get(settings[0], settings[0])}." if len(settings) == 1 else "."
-        sections += [h("h3", heading), table(caption[:1].upper() + caption[1:], cell_columns(rows), rows, facets)]
+        sections += [h("h3", heading), _cells(caption, rows)]
         if name in ("nci", "citation", "khop"):
             sections.append(h("details", h("summary", "Other methods in the paper's table"), published_table(name, study)))
     return _section("tables", "Every comparison", sections)
+
+
+def _cells(caption: str, rows: Sequence[CellResult]) -> Element:
+    settings = words.in_order(result.cell.protocol for result in rows)
+    caption += f", with {words.PROTOCOLS.get(settings[0], f'settings {settings[0]}')}." if len(settings) == 1 else "."
+    return table(caption[:1].upper() + caption[1:], cell_columns(rows), rows, facets)
 
 
 def _domains(results: Sequence[CellResult]) -> dict[tuple[str, str], tuple[float, float]]:
@@ -133,7 +139,7 @@ def _seeds(study: Study) -> Element:
     domains = _domains(shown)
     strips = _panels(
         ((result, charts.seed_strip(result, domains[result.cell.table, result.cell.dataset])) for result in shown),
-        lambda result: [_name(result), verdict_badge(result)],
+        lambda result: [_name(result), verdict_badge(result, in_full=True)],
     )
     legend = h(
         "p",
@@ -197,7 +203,10 @@ def _departures(study: Study) -> Element:
         "The published numbers came from code that differs from the text in these points. Worth is the accuracy with the text's version "
         "minus that with the code's, on equal seeds and all else as in the code, ± two standard errors."
     )
-    return _section("departures", "Where the authors' code and their text disagree", h("p", note), h("dl", items, class_="guide"))
+    rows = [result for result in study.cells if result.cell.table == "differences"]
+    accuracies = _cells("Accuracy with one point as in the text", rows) if rows else None
+    heading = "Where the authors' code and their text disagree"
+    return _section("departures", heading, h("p", note), h("dl", items, class_="guide"), accuracies)
 
 
 def _training(study: Study) -> Element:
@@ -222,7 +231,7 @@ def _training(study: Study) -> Element:
         "Test accuracy is the share of examples classified correctly among those that training never saw. A training run of one's own is "
         "not compared with the paper; "
     )
-    return _section("result", "How the training went", parts, h("p", note, h("code", "graph2tens reproduce"), " runs what can be."))
+    return _section("result", "How the training went", parts, h("p", note, h("code", "graph2tens reproduce"), " makes runs that are."))
 
 
 def _options(study: Study) -> Element | None:

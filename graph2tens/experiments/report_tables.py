@@ -92,10 +92,11 @@ def filter_controls(results: Sequence[CellResult]) -> Element:
     return h("form", search, selects, reset, status, class_="filters", role="search", aria_label="Filter cells, in tables and pictures")
 
 
-def verdict_badge(result: CellResult) -> Element:
+def verdict_badge(result: CellResult, *, in_full: bool = False) -> Element:
     """The verdict as a mark and words; colour only supports them."""
+    than = " than the paper" if in_full and result.verdict in (Verdict.HIGHER, Verdict.LOWER) else ""
     mark = h("span", words.MARKS[result.verdict], aria_hidden="true", class_="verdict-mark")
-    return h("span", mark, " ", result.verdict.value, class_=f"verdict {result.verdict.name.lower().replace('_', '-')}")
+    return h("span", mark, " ", result.verdict.value + than, class_=f"verdict {result.verdict.name.lower().replace('_', '-')}")
 
 
 def cell_columns(results: Sequence[CellResult]) -> list[Column[CellResult]]:
@@ -113,13 +114,13 @@ def cell_columns(results: Sequence[CellResult]) -> list[Column[CellResult]]:
         Column("Verdict", verdict_badge, hint="agrees: at most two standard errors apart"),
         Column(
             "Ours, %",
-            lambda r: words.mean_std(r.ours),
+            lambda r: words.mean_std(r.ours) if r.ours else words.DASH,
             lambda r: r.ours.mean if r.ours else None,
             "mean ± standard deviation over our seeds",
         ),
         Column(
             "Paper, %",
-            lambda r: words.mean_std(r.published),
+            lambda r: words.mean_std(r.published) if r.published else words.DASH,
             lambda r: r.published.mean if r.published else None,
             "as printed, mean ± standard deviation",
         ),
@@ -195,7 +196,7 @@ def published_table(name: str, study: Study) -> Element:
         Column("Paper, %", words.mean_std, lambda p: p.mean),
         Column(
             "Ours, %",
-            lambda p: words.mean_std(ours.get(p)) if p.proposed else "not ours to run",
+            lambda p: words.mean_std(ours.get(p)) if p.proposed else words.DASH,
             lambda p: summary.mean if (summary := ours.get(p)) else None,
         ),
     ]

@@ -1,0 +1,265 @@
+"""`GraphTensFeatures`: graphs in, a table of numbers out, nothing trained."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+import torch
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ..algebra import TensorAlgebra
+from ..checks import check_fits, check_integer, check_laziness
+from ..diffusion import node_features
+from ..walks import random_walk
+from .encoding import Encoder
+from .inputs import OneGraph, as_graphs
+from .random_features import Layer, Singles, Walks, apply_layers, draw_layers
+
+POOLINGS = ("sqrt", "sum", "mean", "both", None)
+
+
+class GraphTensFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    r"""Features of graphs from random walks that remember the order of what they saw, without training.
+
+    Each of `n_layers` layers pairs the expected feature of a `walk_length`-step random walk with `n_functionals` random rank-1 functionals
+    of every degree up to `degree` (:func:`graph2tens.low_rank_features`), normalises them over the functionals of a degree, and hands
+    them on as attributes of the next layer. The outputs of all layers, random waves of them that describe their distribution over the
+    nodes, and the attributes themselves are pooled over the nodes of a graph.
+
+    The cost is :math:`O(\text{n\_layers} \cdot |V| \cdot (M R)(M R + Q))` with M = `degree`, R = `n_functionals`, Q = `n_waves`: linear in
+    nodes. A graph's features depend on this graph and the fitted estimator alone, bit for bit: not on the other graphs of `X`, on
+    `batch_size` or on `n_jobs`.
+
+    Args:
+        walk_length: steps of a layer's walk.
+        degree: highest tensor degree M.
+        n_layers: depth.
+        n_functionals: random functionals R of a layer.
+        n_waves: random waves Q of a layer's output, 0 for none.
+        frequency: the waves' lowest and highest frequency; 1 turns over a typical distance between unrelated nodes about once.
+        functionals: ``"random"``; or ``"exact"``: all coordinates of the exact feature of one walk
+            (:func:`graph2tens.node_features`) instead of layers, for few attributes: there are 1 + d + .. + d^M.
+        increments, zero_start, time: what a walk remembers, see :func:`graph2tens.sequence_features`.
+        laziness: probability that the walk stays put.
+        degree_attribute: describe nodes by their degree too, which a normalised walk cannot see.
+        pooling: over the nodes of a graph: ``"sum"``, ``"mean"``, ``"sqrt"`` (sum over the root of the number of nodes, which neither
+            hides nor overrates the size of a graph), ``"both"`` (sum and mean), or None for a row for every node.
+        handle_unknown: ``"ignore"`` (no indicator) or ``"error"``, for labels that occur in no training graph.
+        batch_size: nodes that are worked on at a time, by one job.
+        n_jobs: threads; None is 1, -1 is all cores.
+        random_state: an integer makes the functionals reproducible.
+        verbose: progress, as joblib has it.
+
+    Attributes:
+        encoder_: how nodes are described, fixed by the training graphs.
+        layers_: the random functionals, a list of :class:`~graph2tens.sklearn.random_features.Layer`.
+        n_features_out_: number of columns.
+
+    Example:
+        >>> import networkx as nx
+        >>> GraphTensFeatures(n_layers=2, n_functionals=8, n_waves=8, random_state=0).fit_transform([nx.path_graph(3), nx.star_graph(4)]).shape
+        (2, 51)
+    """
+
+    def __init__(
+        self,
+        walk_length: int = 1,
+        degree: int = 2,
+        n_layers: int = 10,
+        n_functionals: int = 128,
+        n_waves: int = 256,
+        *,
+        frequency: tuple[float, float] = (1.0, 4.0),
+        functionals: str = "random",
+        increments: bool = True,
+        zero_start: bool = True,
+        time: bool = False,
+        laziness: float = 0.0,
+        degree_attribute: bool = True,
+        pooling: str | None = "sqrt",
+        handle_unknown: str = "ignore",
+        batch_size: int = 2048,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.walk_length = walk_length
+        self.degree = degree
+        self.n_layers = n_layers
+        self.n_functionals = n_functionals
+        self.n_waves = n_waves
+        self.frequency = frequency
+        self.functionals = functionals
+        self.increments = increments
+        self.zero_start = zero_start
+        self.time = time
+        self.laziness = laziness
+        self.degree_attribute = degree_attribute
+        self.pooling = pooling
+        self.handle_unknown = handle_unknown
+        self.batch_size = batch_size
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fix the columns that describe nodes, and draw the functionals.
+
+        Args:
+            X: list of graphs; see :mod:`graph2tens.sklearn.inputs` for what counts as one.
+            y: ignored.
+        """
+        self._check_arguments()
+        graphs = as_graphs(X)
+        self.encoder_ = Encoder.fit(graphs, degree_attribute=self.degree_attribute, handle_unknown=self.handle_unknown)
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        self.layers_: list[Layer] = []
+        if self.functionals == "random":
+            # A sum of squares of float32 in double precision, graph by graph: no big table.
+            norms = [float(np.square(x, dtype=np.float64).sum()) for x in self.encoder_.transform(graphs)]
+            size = float(np.sqrt(sum(norms) / sum(graph.num_nodes for graph in graphs)))
+            self.layers_ = draw_layers(
+                seed,
+                self.n_layers,
+                len(self.encoder_.names),
+                degree=self.degree,
+                rank=self.n_functionals,
+                waves=self.n_waves,
+                frequency=self.frequency,
+                time=self.time,
+                size=size or 1.0,
+            )
+        else:
+            check_fits(
+                self._exact_algebra().size * len(graphs),
+                f"exact features of degree {self.degree} with {len(self.encoder_.names)} attributes",
+                "functionals='random' needs no tensor.",
+            )
+        self.n_features_out_ = len(self.get_feature_names_out())
+        return self
+
+    def transform(self, X: Any) -> Singles:
+        """Features of graphs, seen in training or not.
+
+        Shapes:
+            - **output:** (number of graphs, n_features_out_) float32; with ``pooling=None`` a row for every node, graph after graph
+        """
+        check_is_fitted(self)
+        graphs = as_graphs(X)
+        batches = list(_batches(graphs, check_integer(self.batch_size, "batch_size", 1)))
+        # Threads, since the compiled loops do not hold Python's lock; each writes its own rows.
+        parts = Parallel(n_jobs=self.n_jobs, prefer="threads", verbose=self.verbose)(
+            delayed(self._transform_batch)(graphs[batch], batch.start) for batch in batches
+        )
+        return np.concatenate(parts)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """What the columns are: ``label=C``, ``layer3_degree2_functional17``, ``layer3_wave5``, or for exact features ``word(0,2)``."""
+        check_is_fitted(self, "encoder_")
+        names = list(self.encoder_.names)
+        if self.functionals == "exact":
+            letters = (["time"] if self.time else []) + names
+            words: list[tuple[str, ...]] = [()]
+            for _ in range(self.degree):
+                words += [(*word, letter) for word in words if len(word) == len(words[-1]) for letter in letters]
+            names = [f"word({','.join(word)})" for word in words]
+        for number in range(len(self.layers_)):
+            names += [
+                f"layer{number + 1}_degree{m + 1}_functional{r}" for m in range(self.degree) for r in range(self.n_functionals)
+            ]
+            names += [f"layer{number + 1}_wave{q}" for q in range(self.n_waves)]
+        if self.pooling == "both":
+            names = [f"sum_{name}" for name in names] + [f"mean_{name}" for name in names]
+        return np.array(names, dtype=object)
+
+    def _transform_batch(self, graphs: Sequence[OneGraph], first: int) -> Singles:
+        described = self.encoder_.transform(graphs, first)
+        ptr = np.concatenate([[0], np.cumsum([graph.num_nodes for graph in graphs])])
+        if self.functionals == "exact":
+            nodes = np.concatenate([self._exact(x, graph) for x, graph in zip(described, graphs, strict=True)])
+            return nodes if self.pooling is None else self._pooled(_sums(nodes, ptr), ptr)
+        x = np.concatenate(described)
+        walks = Walks.of(graphs, self.laziness)
+        blocks = [x if self.pooling is None else _sums(x, ptr)]
+
+        def collect(number: int, outputs: Singles, waves: Singles) -> None:
+            for block in (outputs, waves):
+                blocks.append(block.copy() if self.pooling is None else _sums(block, ptr))
+
+        apply_layers(
+            self.layers_,
+            x,
+            walks,
+            length=self.walk_length,
+            increments=self.increments,
+            zero_start=self.zero_start,
+            time=self.time,
+            collect=collect,
+        )
+        table = np.concatenate(blocks, axis=1)
+        return table if self.pooling is None else self._pooled(table, ptr)
+
+    def _pooled(self, sums: NDArray[np.float64], ptr: NDArray[np.int64]) -> Singles:
+        count = np.diff(ptr).astype(np.float64)[:, None]
+        if self.pooling == "both":
+            return np.concatenate([sums, sums / count], axis=1).astype(np.float32)
+        return (sums / {"sum": 1.0, "mean": count, "sqrt": np.sqrt(count)}[self.pooling or ""]).astype(np.float32)
+
+    def _exact(self, x: Singles, graph: OneGraph) -> Singles:
+        """(n, 1 + d + .. + d^M) of one graph alone, in double precision."""
+        walk = random_walk(torch.from_numpy(graph.edges), graph.num_nodes, torch.from_numpy(graph.weights), self.laziness)
+        features = node_features(
+            torch.from_numpy(x).double(),
+            walk,
+            length=self.walk_length,
+            degree=self.degree,
+            increments=self.increments,
+            zero_start=self.zero_start,
+            time=self.time,
+        )
+        return features.numpy().astype(np.float32)
+
+    def _exact_algebra(self) -> TensorAlgebra:
+        return TensorAlgebra(len(self.encoder_.names) + bool(self.time), self.degree)
+
+    def _check_arguments(self) -> None:
+        for name, least in (("walk_length", 0), ("degree", 1), ("n_layers", 0), ("n_functionals", 1), ("n_waves", 0), ("batch_size", 1)):
+            check_integer(getattr(self, name), name, least)
+        check_laziness(self.laziness)
+        for name, choices in (("functionals", ("random", "exact")), ("pooling", POOLINGS), ("handle_unknown", ("ignore", "error"))):
+            if getattr(self, name) not in choices:
+                raise ValueError(f"`{name}` must be one of {', '.join(map(repr, choices))} (got {getattr(self, name)!r}).")
+        low, high = self.frequency
+        if not 0 < low <= high < np.inf:
+            raise ValueError(f"`frequency` must be (lowest, highest) with 0 < lowest <= highest (got {self.frequency!r}).")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True  # labels may be
+        return tags
+
+
+def _batches(graphs: Sequence[OneGraph], nodes: int) -> Any:
+    """Ranges of graphs that have about `nodes` nodes together."""
+    start, total = 0, 0
+    for place, graph in enumerate(graphs):
+        if total and total + graph.num_nodes > nodes:
+            yield slice(start, place)
+            start, total = place, 0
+        total += graph.num_nodes
+    yield slice(start, len(graphs))
+
+
+def _sums(x: NDArray[Any], ptr: NDArray[np.int64]) -> NDArray[np.float64]:
+    from .compiled import pool
+
+    out = np.zeros((ptr.size - 1, x.shape[1]))
+    pool(x, ptr, out)
+    return out

@@ -1,0 +1,252 @@
+"""Graphs as users have them -> one internal form.
+
+What counts as a graph, one element of the list X:
+
+PyG ``Data``                ``edge_index``; optional ``x``, ``edge_weight``, ``edge_attr``, and ``label`` (n,) for discrete labels of nodes
+networkx graph              any kind, any node names; optional node attributes ``label`` and ``x``, edge attributes ``weight``, ``label``, ``x``
+``(adjacency, attributes)`` NumPy or SciPy; entry (i, j) is the weight of the step from i to j; attributes may be None
+adjacency                   a square matrix alone: a graph without attributes
+
+Floating numbers are *attributes*: they have a size. Integers and strings, one for each node, are *labels*: they only differ. So a vector
+``x`` (n,) or (n, 1) of integers is taken for labels, while a table of several columns is taken for attributes whatever its type.
+A PyG ``Batch`` stands for the list of its graphs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+import torch
+from numpy.typing import NDArray
+from torch_geometric.data import Batch, Data
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+KINDS = "PyG Data, networkx graphs, adjacency matrices or (adjacency, attributes) pairs"
+
+
+@dataclass(frozen=True, eq=False)
+class OneGraph:
+    """One graph in plain arrays.
+
+    Attributes:
+        num_nodes: n.
+        edges: (2, E); the walker steps from the first row to the second. Undirected edges are listed twice.
+        weights: (E,), positive.
+        attributes: (n, d) or None.
+        labels: n hashable labels or None.
+        edge_attributes: (E, e) or None.
+        edge_labels: E hashable labels or None.
+    """
+
+    num_nodes: int
+    edges: Integers
+    weights: Floats
+    attributes: Floats | None = None
+    labels: list[Hashable] | None = None
+    edge_attributes: Floats | None = None
+    edge_labels: list[Hashable] | None = None
+
+    @property
+    def out_degree(self) -> Integers:
+        """Number of edges that leave each node, a self-loop counted once."""
+        return np.bincount(self.edges[0], minlength=self.num_nodes).astype(np.int64)
+
+
+def as_graphs(X: Any) -> list[OneGraph]:
+    """Read every graph of X. Whatever is wrong is said with the number of the graph, from 0."""
+    if isinstance(X, (Data, OneGraph)) and not isinstance(X, Batch) or _is_networkx(X) or scipy.sparse.issparse(X):
+        raise TypeError(f"`X` must be a list of graphs (got one {type(X).__name__}). Did you mean [X]?")
+    if isinstance(X, Batch):
+        X = X.to_data_list()
+    if isinstance(X, (str, bytes, dict)) or not isinstance(X, Iterable):
+        raise TypeError(f"`X` must be a list of graphs: {KINDS} (got {type(X).__name__}).")
+    if isinstance(X, np.ndarray) and X.dtype != object and X.ndim < 3:
+        raise TypeError(
+            f"`X` must be a list of graphs: {KINDS} (got an array of shape {X.shape}). Expected 2D array of features? This estimator "
+            "reads graphs. Did you mean [X], one graph with this adjacency matrix?"
+        )
+    graphs = [_as_graph(graph, place) for place, graph in enumerate(X)]
+    if not graphs:
+        raise ValueError("`X` must hold at least one graph (got none: 0 sample(s)).")
+    return graphs
+
+
+def _as_graph(graph: Any, place: int) -> OneGraph:
+    where = f"graph {place} of `X`"
+    if isinstance(graph, OneGraph):
+        return graph
+    if isinstance(graph, Data):
+        found = _from_pyg(graph, where)
+    elif _is_networkx(graph):
+        found = _from_networkx(graph, where)
+    elif isinstance(graph, (tuple, list)) and len(graph) == 2:
+        found = _from_matrix(graph[0], graph[1], where)
+    elif scipy.sparse.issparse(graph) or (isinstance(graph, np.ndarray) and graph.ndim == 2):
+        found = _from_matrix(graph, None, where)
+    else:
+        raise TypeError(f"{where} must be one of {KINDS} (got {type(graph).__name__}).")
+    _check(found, where)
+    return _without_zero_weights(found)
+
+
+def _is_networkx(graph: Any) -> bool:
+    # By duck, so that networkx need not be installed: nothing else here has nodes and adjacency.
+    return hasattr(graph, "nodes") and hasattr(graph, "adj") and hasattr(graph, "is_directed")
+
+
+def _from_pyg(data: Data, where: str) -> OneGraph:
+    n = data.num_nodes
+    if n is None:
+        raise ValueError(f"{where} must have `x` or `num_nodes` (got neither).")
+    edge_index = data.edge_index
+    if edge_index is None:
+        edge_index = torch.zeros(2, 0, dtype=torch.long)
+    edges = edge_index.detach().cpu().numpy()
+    edge_weight = getattr(data, "edge_weight", None)
+    weights = np.ones(edges.shape[-1]) if edge_weight is None else _numbers(edge_weight).reshape(-1)
+    attributes, labels = _attributes_or_labels(data.x, n, where)
+    if getattr(data, "label", None) is not None:
+        labels = _labels(data.label, n, where, "label")
+    edge_attributes, edge_labels = _attributes_or_labels(getattr(data, "edge_attr", None), edges.shape[-1], where, "edge_attr")
+    return OneGraph(int(n), edges, weights, attributes, labels, edge_attributes, edge_labels)
+
+
+def _from_networkx(graph: Any, where: str) -> OneGraph:
+    number = {node: place for place, node in enumerate(graph.nodes)}
+    both = not graph.is_directed()
+    ends, properties = [], []
+    for one, other, values in graph.edges(data=True):
+        ends.append((number[one], number[other]))
+        properties.append(values)
+        if both and one != other:  # a self-loop is its own way back
+            ends.append((number[other], number[one]))
+            properties.append(values)
+    edges = np.array(ends, dtype=np.int64).reshape(-1, 2).T
+    weights = np.array([_weight(values.get("weight"), where) for values in properties], dtype=np.float64)
+    nodes = list(graph.nodes.values())
+    x = _of_all(nodes, "x", where, "nodes")
+    attributes, labels = _attributes_or_labels(None if x is None else _stack(x, where), len(nodes), where)
+    named = _of_all(nodes, "label", where, "nodes")
+    e = _of_all(properties, "x", where, "edges")
+    edge_attributes, edge_labels = _attributes_or_labels(None if e is None else _stack(e, where), len(properties), where, "x of edges")
+    edge_named = _of_all(properties, "label", where, "edges")
+    labels = labels if named is None else list(named)
+    return OneGraph(len(nodes), edges, weights, attributes, labels, edge_attributes, edge_labels if edge_named is None else list(edge_named))
+
+
+def _from_matrix(adjacency: Any, attributes: Any, where: str) -> OneGraph:
+    if not (scipy.sparse.issparse(adjacency) or isinstance(adjacency, (np.ndarray, list))):
+        raise TypeError(f"{where} must start with its adjacency, a NumPy or SciPy matrix (got {type(adjacency).__name__}).")
+    matrix = adjacency if scipy.sparse.issparse(adjacency) else np.asarray(adjacency)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"{where} must have a square adjacency matrix (got shape {matrix.shape}).")
+    if matrix.dtype.kind not in "biuf":
+        raise TypeError(f"{where} must have real numbers in its adjacency matrix (got {matrix.dtype}).")
+    entries = scipy.sparse.coo_array(matrix)
+    entries.sum_duplicates()
+    edges = np.stack(entries.coords).astype(np.int64)
+    order = np.lexsort(edges[::-1])
+    n = matrix.shape[0]
+    x, labels = _attributes_or_labels(attributes, n, where, "attributes")
+    return OneGraph(n, edges[:, order], entries.data[order].astype(np.float64), x, labels)
+
+
+def _attributes_or_labels(
+    values: Any, count: int, where: str, name: str = "x"
+) -> tuple[Floats | None, list[Hashable] | None]:
+    """Several columns or floating numbers are attributes; one integer or string for each node (edge) is a label."""
+    if values is None:
+        return None, None
+    table = _array(values, where, name)
+    if table.ndim == 0 or table.shape[0] != count:
+        raise ValueError(f"{where} must have one row of `{name}` for each of its {count} nodes or edges (got shape {table.shape}).")
+    if table.ndim > 2:
+        raise ValueError(f"{where} must have `{name}` of shape (n,) or (n, columns) (got {table.shape}).")
+    column = table.ndim == 1 or table.shape[1] == 1
+    if column and (table.dtype.kind in "iubUSO"):
+        return None, table.reshape(-1).tolist()
+    if table.dtype.kind not in "biuf":
+        raise TypeError(f"{where} must have numbers in the columns of `{name}` (got {table.dtype}).")
+    return table.reshape(count, -1).astype(np.float64), None
+
+
+def _labels(values: Any, count: int, where: str, name: str) -> list[Hashable]:
+    array = _array(values, where, name).reshape(-1)
+    if array.size != count:
+        raise ValueError(f"{where} must have one `{name}` for each of its {count} nodes (got {array.size}).")
+    return array.tolist()
+
+
+def _array(values: Any, where: str, name: str) -> NDArray[Any]:
+    if isinstance(values, torch.Tensor):
+        return values.detach().cpu().to_dense().numpy()
+    if scipy.sparse.issparse(values):
+        return values.toarray()  # type: ignore[no-any-return]
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{where} must have rows of one length in `{name}` ({error}).") from None
+
+
+def _numbers(values: Any) -> Floats:
+    return np.asarray(values.detach().cpu().numpy() if isinstance(values, torch.Tensor) else values, dtype=np.float64)
+
+
+def _weight(value: Any, where: str) -> float:
+    if value is None:
+        return 1.0
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{where} must have numbers for the edge attribute `weight` (got {value!r}).") from None
+
+
+def _of_all(items: Sequence[dict[str, Any]], name: str, where: str, what: str) -> list[Any] | None:
+    """The attribute `name` of all items; None if no item has it."""
+    present = [name in item for item in items]
+    if not any(present):
+        return None
+    if not all(present):
+        raise ValueError(f"{where} must have the attribute {name!r} on all of its {what} or on none (got {sum(present)} of {len(items)}).")
+    return [item[name] for item in items]
+
+
+def _stack(values: list[Any], where: str) -> NDArray[Any]:
+    rows = [np.asarray(value.detach().cpu() if isinstance(value, torch.Tensor) else value) for value in values]
+    if any(row.shape != rows[0].shape for row in rows):
+        raise ValueError(f"{where} must have attributes `x` of one length (got {sorted({row.shape for row in rows})}).")
+    return np.stack(rows)
+
+
+def _without_zero_weights(graph: OneGraph) -> OneGraph:
+    """An edge of weight 0 is no edge: sparse matrices may store such entries."""
+    kept = graph.weights > 0
+    if kept.all():
+        return graph
+    features = None if graph.edge_attributes is None else graph.edge_attributes[kept]
+    named = None if graph.edge_labels is None else [label for label, keep in zip(graph.edge_labels, kept, strict=True) if keep]
+    return replace(graph, edges=graph.edges[:, kept], weights=graph.weights[kept], edge_attributes=features, edge_labels=named)
+
+
+def _check(graph: OneGraph, where: str) -> None:
+    n, edges = graph.num_nodes, graph.edges
+    if n == 0:
+        raise ValueError(f"{where} must have at least one node (got none).")
+    if edges.ndim != 2 or edges.shape[0] != 2 or edges.dtype.kind not in "iu":
+        raise ValueError(f"{where} must have an integer edge_index of shape (2, E) (got {edges.dtype} of shape {edges.shape}).")
+    if edges.size and not (0 <= edges.min() and edges.max() < n):
+        raise ValueError(f"{where} must have edges between its nodes 0..{n - 1} (got node {edges.max() if edges.max() >= n else edges.min()}).")
+    if graph.weights.shape != (edges.shape[1],):
+        raise ValueError(f"{where} must have one weight for each of its {edges.shape[1]} edges (got {graph.weights.shape[0]}).")
+    bad = ~(np.isfinite(graph.weights) & (graph.weights >= 0))
+    if bad.any():
+        raise ValueError(f"{where} must have edge weights that are finite and not negative (got {graph.weights[bad][0]}).")
+    for values, name in ((graph.attributes, "attributes"), (graph.edge_attributes, "edge attributes")):
+        if values is not None and not np.isfinite(values).all():
+            raise ValueError(f"{where} must have finite {name} (got NaN or infinity at row {int(np.argwhere(~np.isfinite(values))[0, 0])}).")

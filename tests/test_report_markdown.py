@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -77,6 +79,15 @@ def test_every_section_of_a_page_is_written(tmp_path):
     assert "- not run yet: G2TAN on NCI109, settings authors" in text
     assert "- one seed only: G2TN on NCI109, settings authors" in text
     assert "of 32 comparisons, chance alone" in text.lower()
+
+
+def test_the_page_of_the_docs_has_every_section():
+    text = (Path(__file__).parents[1] / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    assert [name for name in SECTIONS if text.count(f"<!-- {name}:begin -->") != 1 or text.count(f"<!-- {name}:end -->") != 1] == []
+
+
+def test_ablations_beyond_two_standard_errors_are_counted():
+    assert "Farther than two standard errors from the full model: 3 of 28 of the paper's." in SECTIONS["ablation"](collect([]))
 
 
 def test_cells_that_differ_stand_under_disagreement_farthest_first():

@@ -113,12 +113,23 @@ def not_run(study: Study) -> str:
 
 def effects(study: Study) -> str:
     """The ablation: change against the full model, ours on equal seeds and the paper's from its means."""
+    ablations = study.ablations()
+    if not ablations:
+        return "Not run yet.\n"
     rows = [
         [words.data_name(e.cell), e.cell.model, e.cell.variant, e.cell.protocol, words.gap(e.ours) or words.NOT_RUN, words.gap(e.paper)]
-        for e in study.ablations()
+        for e in ablations
     ]
     headings = ["Data", "Model", "Variant", "Settings", "Ours, points ± 2 SE", "Paper, points ± 2 SE"]
-    return table(headings, ([escape(text) for text in row] for row in rows), 2) if rows else "Not run yet.\n"
+    counts = []
+    for whose, gaps in (
+        ("ours", [e.ours for e in ablations]),
+        ("the paper's", [e.paper for e in ablations if e.cell.protocol == "authors"]),
+    ):
+        known = [gap for gap in gaps if gap is not None]
+        counts += [f"{sum(not gap.agrees for gap in known)} of {len(known)} of {whose}"] if known else []
+    note = f"Farther than two standard errors from the full model: {words.listing(counts)}.\n" if counts else ""
+    return f"{table(headings, ([escape(text) for text in row] for row in rows), 2)}\n{note}"
 
 
 def departures(study: Study) -> str:

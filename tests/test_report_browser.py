@@ -298,6 +298,14 @@ def test_labels_of_pictures_neither_collide_nor_leave_the_picture(visit, name, w
     assert visit(name, width=width).execute_script(OVERLAPS) == []
 
 
+def test_bars_of_a_table_share_their_zero(visit):
+    columns = visit().execute_script("""
+        return [...document.querySelectorAll('table')].map(
+          t => [...t.querySelectorAll('.interval .zero')].map(z => z.getBoundingClientRect().left))""")
+    assert sum(len(column) > 5 for column in columns) >= 3
+    assert all(max(column) - min(column) < 0.1 for column in columns if column)
+
+
 def test_without_scripts_everything_is_still_readable(visit, browser):
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     visit()
@@ -307,7 +315,8 @@ def test_without_scripts_everything_is_still_readable(visit, browser):
 
 
 def test_print_is_black_on_white_without_controls(visit):
-    browser = visit(scheme="dark", media="print")
+    browser = visit(width=700, scheme="dark", media="print")  # A4 less its margins
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 700
     assert background(browser) == [255, 255, 255]
     assert not browser.find_element(By.CSS_SELECTOR, "form.filters").is_displayed()
     assert not browser.find_element(By.TAG_NAME, "nav").is_displayed()

@@ -129,7 +129,11 @@ def cell_columns(results: Sequence[CellResult]) -> list[Column[CellResult]]:
         columns += [
             Column(
                 "Difference, points",
-                lambda r: None if r.difference is None else [charts.interval(r.difference, reach), words.gap(r.difference)],
+                lambda r: (
+                    None
+                    if r.difference is None
+                    else [charts.interval(r.difference, reach), h("span", words.gap(r.difference), class_="gap")]
+                ),
                 lambda r: r.difference.points if r.difference else None,
                 "ours minus the paper's, ± two standard errors; the bar shows the same against zero",
             ),

@@ -54,7 +54,7 @@ def factors(points: Array, *, increments: bool = True, zero_start: bool = True, 
 
 def outer(a: Array, b: Array) -> Array:
     """(W, p) and (W, q) to (W, p q), C order."""
-    return np.einsum("wp,wq->wpq", a, b).reshape(len(a), -1)
+    return np.einsum("wp,wq->wpq", a, b).reshape(len(a), a.shape[1] * b.shape[1])
 
 
 def product(a: Levels, b: Levels) -> Levels:
@@ -164,7 +164,7 @@ def adjacency_power(
     for (i, j), w in zip(pairs, np.ones(len(pairs)) if weights is None else np.asarray(weights, dtype=float), strict=True):
         A[i, j] += w
     nodes, weight = all_walks(A, length)
-    flat = np.concatenate(sequence_levels(x[nodes], degree, increments=True, zero_start=False), axis=1) if len(nodes) else np.zeros((0, 1))
+    flat = np.concatenate(sequence_levels(x[nodes], degree, increments=True, zero_start=False), axis=1)
     entries: dict[tuple[int, int], Array] = {}
     for path, w, features in zip(nodes, weight, flat, strict=True):
         ends = (int(path[0]), int(path[-1]))

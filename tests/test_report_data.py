@@ -203,6 +203,12 @@ def test_the_folder_of_a_training_run(tmp_path):
     assert [row["dataset"] for row in records] == ["digits"]
 
 
+def test_the_folder_of_an_unfinished_run_is_refused(tmp_path):
+    (tmp_path / "model.json").write_text("{}")
+    with pytest.raises(ValueError, match="holds no finished run yet"):
+        read_records(tmp_path)
+
+
 def test_a_missing_folder_is_named(tmp_path):
     with pytest.raises(ValueError, match=r"nowhere.*does not exist"):
         read_records(tmp_path / "nowhere")

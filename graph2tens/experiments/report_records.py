@@ -152,6 +152,8 @@ def read_records(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
                 records.append(record)
             elif file.suffix == ".jsonl":
                 remarks.append(f"{file.name}, line {number}: not the record of a run, skipped")
+    if not records and any(file.suffix == ".json" for file in files):
+        raise ValueError(f"`{path}` holds no finished run yet; `graph2tens train` with --resume ends what was interrupted")
     return records, remarks
 
 

@@ -32,27 +32,26 @@ def render(study: Study, title: str | None = None) -> str:
     header = h("header", toggle, h("h1", title), h("p", words.provenance(study), class_="provenance"))
     navigation = h("nav", h("ul", contents), aria_label="Contents")
     footer = h(
-        "footer", h("p", "Written by ", h("code", "graph2tens report"), " from the records of the runs. Nothing here was typed by hand.")
+        "footer", h("p", "Written by ", h("code", "graph2tens report"), " from the records of the runs; no number was typed by hand.")
     )
-    return page(
-        title, [h("a", "Skip to the content", href="#content", class_="skip"), header, navigation, h("main", present, id="content"), footer]
-    )
+    skip = h("a", "Skip to the content", href="#content", class_="skip")
+    return page(title, [skip, header, navigation, h("main", present, id="content"), footer])
 
 
 def _section(name: str, heading: str, *children: Child) -> Element:
     return h("section", h("h2", heading, id=f"{name}-heading"), *children, id=name, aria_labelledby=f"{name}-heading")
 
 
-def _panels(results: Iterable[tuple[CellResult, Element | None]], caption: Callable[[CellResult], Child]) -> Element | None:
+def _panels(results: Iterable[tuple[CellResult, Element | None]], caption: Callable[[CellResult], Child]) -> Element:
     """Pictures of single cells side by side, each hidden by the filters together with its table row."""
-    figures = []
-    for result, picture in results:
-        if picture is not None:
-            figure = h("figure", h("figcaption", caption(result)), picture)
-            for name, value in facets(result).items():
-                figure.set(name, value)
-            figures.append(figure)
-    return h("div", figures, class_="panels") if figures else None
+    figures = [
+        h("figure", h("figcaption", caption(result)), picture, **facets(result)) for result, picture in results if picture is not None
+    ]
+    return _side_by_side(figures)
+
+
+def _side_by_side(figures: Sequence[Element], class_: str = "panels") -> Element:
+    return h("div", figures, class_=class_) if figures else h("p", "Not run yet.", class_="missing")
 
 
 def _name(result: CellResult) -> list[Child]:
@@ -150,11 +149,7 @@ def _seeds(study: Study) -> Element:
         None if study.with_authors else " The authors' single runs were not at hand (option --authors-runs).",
         class_="legend",
     )
-    return _section("seeds", "Accuracy by seed", legend, strips or _not_yet())
-
-
-def _not_yet() -> Element:
-    return h("p", "Not run yet.", class_="missing")
+    return _section("seeds", "Accuracy by seed", legend, strips)
 
 
 def _ablation(study: Study) -> Element:
@@ -165,20 +160,10 @@ def _ablation(study: Study) -> Element:
     reach = max(spans, default=1.0) * 1.02
     figures = []
     for (protocol, dataset, model), group in groupby(effects, key=lambda e: (e.cell.protocol, e.cell.dataset, e.cell.model)):
-        rows = list(group)
-        figure = h(
-            "figure",
-            h("figcaption", h("strong", f"{model}, {dataset}"), " ", h("span", protocol, class_="detail")),
-            charts.forest(rows, reach),
-        )
-        for name, value in {
-            "dataset": dataset,
-            "model": model,
-            "protocol": protocol,
-            "text": f"ablation {dataset} {model} {protocol}".casefold(),
-        }.items():
-            figure.set(f"data-{name}", value)
-        figures.append(figure)
+        caption = h("figcaption", h("strong", f"{model}, {dataset}"), " ", h("span", protocol, class_="detail"))
+        text = f"ablation {dataset} {model} {protocol}".casefold()
+        attributes = {"data-dataset": dataset, "data-model": model, "data-protocol": protocol, "data-text": text}
+        figures.append(h("figure", caption, charts.forest(list(group), reach), **attributes))
     legend = h(
         "p",
         "What taking away one ingredient does to the accuracy. Left of zero the ingredient helps, right of zero it hurts. ",
@@ -188,9 +173,7 @@ def _ablation(study: Study) -> Element:
     )
     meanings = [[h("dt", name), h("dd", VARIANTS[name])] for name in words.in_order(effect.cell.variant for effect in effects)]
     glossary = h("details", h("summary", "What each variant leaves out"), h("dl", meanings, class_="guide"))
-    return _section(
-        "ablation", "What each ingredient is worth", legend, glossary, h("div", figures, class_="panels pairs") if figures else _not_yet()
-    )
+    return _section("ablation", "What each ingredient is worth", legend, glossary, _side_by_side(figures, "panels pairs"))
 
 
 def _departures(study: Study) -> Element:
@@ -221,11 +204,8 @@ def _training(study: Study) -> Element:
             more = ((first.validation, "validation accuracy"), (first.train, "training accuracy"))
             shown += [_figure(f"{value:.1f} %", label) for value, label in more if value is not None]
             if first.seconds is not None:
-                shown.append(
-                    _figure(
-                        words.seconds(first.seconds), "of training" + (f", {words.plural(first.epochs, 'epoch')}" if first.epochs else "")
-                    )
-                )
+                label = f"of training, {words.plural(first.epochs, 'epoch')}" if first.epochs else "of training"
+                shown.append(_figure(words.seconds(first.seconds), label))
         parts += [h("h3", f"{result.cell.model} on {words.data_name(result.cell)}"), h("dl", shown, class_="figures")]
     note = (
         "Test accuracy is the share of examples classified correctly among those that training never saw. A training run of one's own is "
@@ -250,17 +230,15 @@ def _curves(study: Study) -> Element:
     most = max((len(result.runs) for result in study.cells), default=0)
     limit = f" At most {charts.CURVES_DRAWN} seeds are drawn." if most > charts.CURVES_DRAWN else ""
     text = f"How accuracy and loss went during training, one line for each seed.{limit}"
-    return _section("curves", "Learning curves", h("p", text, class_="legend"), panels or _not_yet())
+    return _section("curves", "Learning curves", h("p", text, class_="legend"), panels)
 
 
 def _seconds(study: Study) -> Element | None:
     if not study.of_paper and len(study.runs) < 2:
         return None  # one dot says less than the number above it
-
     figures = []
-    by_data = sorted(study.runs, key=lambda run: (run.cell.place[3], run.cell.khop))
-    for dataset, group in groupby(by_data, key=lambda run: run.cell.dataset):
-        picture = charts.accuracy_against_seconds(list(group))
+    for dataset in words.in_order(run.cell.dataset for run in study.runs):
+        picture = charts.accuracy_against_seconds([run for run in study.runs if run.cell.dataset == dataset])
         if picture is not None:
             figures.append(h("figure", h("figcaption", h("strong", dataset)), picture, data_dataset=dataset))
     legend = h(
@@ -270,7 +248,7 @@ def _seconds(study: Study) -> Element | None:
         [h("span", "▲", class_="authors"), " G2TAN. Times are those of the machines named below, with whatever else ran on them."],
         class_="legend",
     )
-    return _section("seconds", "Accuracy against seconds", legend, h("div", figures, class_="panels") if figures else _not_yet())
+    return _section("seconds", "Accuracy against seconds", legend, _side_by_side(figures))
 
 
 def _speed(study: Study) -> Element | None:
@@ -309,4 +287,8 @@ def _origin(study: Study) -> Element:
         ("Remarks", list(study.remarks)),
     ]
     items = [element for name, values in facts if values for element in (h("dt", name), *(h("dd", value) for value in values))]
-    return _section("origin", "Where these numbers come from", h("dl", items, class_="guide") if items else _not_yet())
+    return _section(
+        "origin",
+        "Where these numbers come from",
+        h("dl", items, class_="guide") if items else h("p", "Nothing was run yet.", class_="missing"),
+    )

@@ -48,12 +48,7 @@ def table(
         sort = None if not column.numeric else "" if key is None else f"{key:.6g}".replace("inf", "Infinity")
         return h(tag, column.show(row), scope=scope, data_sort=sort, class_="number" if column.numeric else None)
 
-    body = []
-    for row in rows:
-        element = h("tr", [cell(column, row, column is columns[0]) for column in columns])
-        for name, value in attributes(row).items():
-            element.set(name, value)
-        body.append(element)
+    body = [h("tr", [cell(column, row, column is columns[0]) for column in columns], **attributes(row)) for row in rows]
     head = h("thead", h("tr", [heading(column) for column in columns]))
     whole = h("table", h("caption", h("span", caption)), head, h("tbody", body), class_="sortable")
     return h("div", whole, class_="scroll", tabindex="0", role="region", aria_label=f"Table: {caption}")
@@ -153,9 +148,7 @@ def cell_columns(results: Sequence[CellResult]) -> list[Column[CellResult]]:
                 "ours minus the authors', seed by seed, points ± two standard errors (number of seeds)",
             )
         )
-    columns += [
-        Column("Seeds", _seeds, lambda r: len(r.runs), "ours, of the paper's"),
-    ]
+    columns.append(Column("Seeds", _seeds, lambda r: len(r.runs), "ours, of the paper's"))
     if len({result.cell.protocol for result in results}) > 1:
         hint = "; ".join(f"{name}: {meaning}" for name, meaning in words.PROTOCOLS.items())
         columns.insert(2, Column("Settings", lambda r: r.cell.protocol, hint=hint))

@@ -162,7 +162,8 @@ def provenance(study: Study) -> str:
     seeds = seed_counts(study.cells) if len(study.runs) > 1 else f"seed {study.runs[0].seed}"
     facts = [plural(len(study.runs), "run"), seeds, when * bool(last)]
     facts += [f"on {listing(names)}" for names in [distinct(machine(run.machine) for run in study.runs)] if names]
-    facts += [f"at commit {listing(names)}" for names in [distinct(run.commit[:10] for run in study.runs)] if names]
+    commits = distinct(run.commit[:10] + "+" * run.commit.endswith("+") for run in study.runs)  # with "+" the code had been edited
+    facts += [f"at commit {listing(commits)}" if len(commits) <= 3 else f"at {len(commits)} commits"] * bool(commits)
     return ", ".join(filter(None, facts)) + "."
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from .algebra import check_coefficients, check_integer
 from .backends import BACKENDS, Problem, available_backends, choose
+from .checks import check_coefficients, check_finite, check_floating, check_integer
 from .operators import check_attributes
 from .sequences import Variant
 from .walks import RandomWalk
@@ -42,7 +42,8 @@ def low_rank_features(
     Differentiable in `x`, `components`, `coefficients`, `bias` and the walk's probabilities.
 
     Args:
-        x: node attributes. Half and bfloat16 are computed in float32 and come back in their type.
+        x: node attributes. Half and bfloat16 are computed in float32 and come back in their type. A sparse CSR tensor is projected
+            without being filled; it gets no gradient and is not centred.
         walk: see :func:`random_walk`. With probabilities (E, H), head h owns the h-th block of R/H functionals.
         components: the vectors :math:`u^r_m`, ``components[m - 1, :, r]``.
         length: number of steps k >= 0.
@@ -58,8 +59,8 @@ def low_rank_features(
           coefficients :math:`(M)` or :math:`(M, R)`, bias :math:`(M, R)`
         - **output:** :math:`(|V|, M, R)`; degree 0 is constantly 1 and is left out
     """
-    check_attributes(x, walk)
-    check_integer(length, "length", 0, " (the number of steps)")
+    _check_attributes(x, walk)
+    length = check_integer(length, "length", 0, " (the number of steps)")
     _check_components(components, x, time)
     degree, _, rank = components.shape
     _check_bias(bias, degree, rank, x)
@@ -75,7 +76,7 @@ def low_rank_features(
         x=like,
         walk=walk.to(working),
         components=components.to(working),
-        length=int(length),
+        length=length,
         variant=Variant(degree, increments, zero_start, time, c),
         coefficients=c,
         bias=None if bias is None else bias.to(working),
@@ -87,10 +88,19 @@ def low_rank_features(
         return BACKENDS[name](problem).to(x.dtype)
 
 
+def _check_attributes(x: Tensor, walk: RandomWalk) -> None:
+    if not isinstance(x, Tensor) or x.layout != torch.sparse_csr:
+        check_attributes(x, walk)
+        return
+    if x.requires_grad:
+        raise ValueError("a sparse `x` gets no gradient (got one that requires it). Did you mean x.detach() or x.to_dense()?")
+    check_attributes(x.values().unsqueeze(1))
+    if not isinstance(walk, RandomWalk) or x.size(0) != walk.num_nodes:
+        raise ValueError(f"`x` must have one row for each node of `walk` (got {x.size(0)} rows and {walk!r}).")
+
+
 def _check_components(components: Tensor, x: Tensor, time: bool) -> None:
-    if not isinstance(components, Tensor) or not components.is_floating_point():
-        kind = components.dtype if isinstance(components, Tensor) else type(components).__name__
-        raise TypeError(f"`components` must be a floating torch.Tensor of shape (degree, in_channels, rank) (got {kind}).")
+    check_floating(components, "components", " of shape (degree, in_channels, rank)")
     channels = x.size(1) + bool(time)
     if components.dim() != 3 or components.size(1) != channels or components.size(0) < 1:
         with_time = ", the time coordinate first," if time else ""
@@ -101,19 +111,17 @@ def _check_components(components: Tensor, x: Tensor, time: bool) -> None:
             + (" Did you pass (in_channels, degree, rank)?" if swapped else "")
         )
     _check_device(components, "components", x)
-    _check_finite(components, "components")
+    check_finite(components, "components", "degree index")
 
 
 def _check_bias(bias: Tensor | None, degree: int, rank: int, x: Tensor) -> None:
     if bias is None:
         return
-    if not isinstance(bias, Tensor) or not bias.is_floating_point():
-        kind = bias.dtype if isinstance(bias, Tensor) else type(bias).__name__
-        raise TypeError(f"`bias` must be a floating torch.Tensor of shape (degree, rank) (got {kind}).")
+    check_floating(bias, "bias", " of shape (degree, rank)")
     if tuple(bias.shape) != (degree, rank):
         raise ValueError(f"`bias` must have shape (degree, rank) = ({degree}, {rank}) to match `components` (got {tuple(bias.shape)}).")
     _check_device(bias, "bias", x)
-    _check_finite(bias, "bias")
+    check_finite(bias, "bias", "degree index")
 
 
 def _check_heads(walk: RandomWalk, rank: int) -> None:
@@ -128,11 +136,3 @@ def _check_heads(walk: RandomWalk, rank: int) -> None:
 def _check_device(tensor: Tensor, name: str, x: Tensor) -> None:
     if tensor.device != x.device:
         raise ValueError(f"`{name}` and `x` must be on one device (got {tensor.device} and {x.device}).")
-
-
-def _check_finite(tensor: Tensor, name: str) -> None:
-    # NaN and infinity survive a sum, so one number tells; only a sum that overflowed needs the second look.
-    if torch.compiler.is_compiling() or bool(torch.isfinite(tensor.detach().sum())):
-        return
-    if not bool(torch.isfinite(tensor).all()):
-        raise ValueError(f"`{name}` must be finite (got NaN or infinity).")

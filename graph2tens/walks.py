@@ -6,8 +6,9 @@ its out-edges point to. A node without out-edges stays put (:math:`P_{ii} = 1`),
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -28,6 +29,7 @@ class RandomWalk:
         batch: (n,) graph of each node in a disjoint union, or None for one graph.
         stochastic: every row sums to 1, so level 0 of all features is constantly 1 and need not be carried along. Not so after
             edges were dropped, or for probabilities that are free parameters.
+        derived: what backends computed from the pattern and the batch alone; walks that differ in probabilities share it.
     """
 
     num_nodes: int
@@ -37,6 +39,7 @@ class RandomWalk:
     edge_position: Tensor
     batch: Tensor | None = None
     stochastic: bool = True
+    derived: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def num_edges(self) -> int:

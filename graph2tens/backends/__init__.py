@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-from . import reference
+from . import numba_cpu, reference
 from .problem import Problem as Problem
 
 BACKENDS: dict[str, Callable[[Problem], Tensor]] = {
     "reference": reference.features,
+    "numba": numba_cpu.features,
 }
 
 
@@ -21,4 +22,4 @@ def available_backends() -> list[str]:
 
 def choose(problem: Problem) -> str:
     """The backend that ``"auto"`` stands for."""
-    return "reference"
+    return "numba" if problem.x.device.type == "cpu" and problem.walk.num_nodes and problem.rank else "reference"

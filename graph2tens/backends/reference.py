@@ -17,7 +17,7 @@ from .problem import Problem
 
 def features(problem: Problem) -> Tensor:
     """(n, M, R), degrees 1..M. `recompute` changes nothing here."""
-    x, walk, variant = problem.x, problem.walk, problem.variant
+    x, walk, variant = problem.x.to_dense(), problem.walk, problem.variant
     n, M, R = walk.num_nodes, problem.degree, problem.rank
     row, col = walk.row, walk.col
     p = walk.probabilities.unsqueeze(1) if walk.probabilities.dim() == 1 else walk.probabilities

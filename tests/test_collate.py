@@ -91,5 +91,10 @@ def test_a_batch_is_a_copy():
 def test_graphs_that_do_not_fit_together_are_named(graphs, complaint):
     with pytest.raises(DataError, match=complaint):
         CollatedGraphs(graphs)
-    with pytest.raises(ValueError, match="at least one graph"):
-        CollatedGraphs([Data(x=torch.ones(1, 2), edge_index=torch.zeros(2, 0).long())]).batch([])
+
+
+@pytest.mark.parametrize(("index", "complaint"), [([], "at least one graph"), ([-1], r"\[0, 1\) .got -1 to -1"), ([0, 1], "got 0 to 1")])
+def test_an_index_outside_of_the_data_set_is_refused(index, complaint):
+    collated = CollatedGraphs([Data(x=torch.ones(1, 2), edge_index=torch.zeros(2, 0).long())])
+    with pytest.raises(ValueError, match=complaint):
+        collated.batch(index)

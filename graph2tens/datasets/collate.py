@@ -90,30 +90,32 @@ class CollatedGraphs:
         chosen = np.asarray(index).reshape(-1)
         if not chosen.size:
             raise ValueError("`index` must name at least one graph (got none).")
+        if chosen.min() < 0 or chosen.max() >= self.num_graphs:
+            raise ValueError(f"`index` must hold graphs in [0, {self.num_graphs}) (got {chosen.min()} to {chosen.max()}).")
         nodes, graph_of, node_shift = _ranges(self._node_ptr, chosen)
         entries, entry_graph, entry_shift = _ranges(self._entry_ptr, chosen)
         edges, edge_graph, _ = _ranges(self._edge_ptr, chosen)
-        node_shift_of_entry, entry_shift_of_node = node_shift[entry_graph], entry_shift[graph_of]
-        edge_index = np.stack([self._edge_from[edges], self._edge_to[edges]])
+        node_shift_of_entry, entry_shift_of_node = node_shift.take(entry_graph), entry_shift.take(graph_of)
+        edge_index = np.stack([self._edge_from.take(edges), self._edge_to.take(edges)])
         edge_index -= node_shift[edge_graph]
         batch = torch.from_numpy(graph_of)
         walk = RandomWalk(
             num_nodes=nodes.size,
-            row_ptr=_closed(self._row_start[nodes] - entry_shift_of_node, entries.size),
-            col=torch.from_numpy(self._col[entries] - node_shift_of_entry),
-            probabilities=torch.from_numpy(self._probabilities[entries]),
-            edge_position=torch.from_numpy(self._edge_position[edges] - entry_shift[edge_graph]),
+            row_ptr=_closed(self._row_start.take(nodes) - entry_shift_of_node, entries.size),
+            col=torch.from_numpy(self._col.take(entries) - node_shift_of_entry),
+            probabilities=torch.from_numpy(self._probabilities.take(entries)),
+            edge_position=torch.from_numpy(self._edge_position.take(edges) - entry_shift[edge_graph]),
             batch=batch,
         )
         # what the cached properties of a walk would compute with a sort
-        walk.__dict__["row"] = torch.from_numpy(self._row[entries] - node_shift_of_entry)
+        walk.__dict__["row"] = torch.from_numpy(self._row.take(entries) - node_shift_of_entry)
         walk.__dict__["transpose"] = (
-            _closed(self._back_start[nodes] - entry_shift_of_node, entries.size),
-            torch.from_numpy(self._back_row[entries] - node_shift_of_entry),
-            torch.from_numpy(self._back_position[entries] - entry_shift[entry_graph]),
+            _closed(self._back_start.take(nodes) - entry_shift_of_node, entries.size),
+            torch.from_numpy(self._back_row.take(entries) - node_shift_of_entry),
+            torch.from_numpy(self._back_position.take(entries) - entry_shift[entry_graph]),
         )
         y = None if self.y is None else torch.from_numpy(self.y[nodes if self._y_of_nodes else chosen])
-        return GraphBatch(torch.from_numpy(self.x[nodes]), torch.from_numpy(edge_index), batch, y, walk, chosen.size)
+        return GraphBatch(torch.from_numpy(self.x.take(nodes, axis=0)), torch.from_numpy(edge_index), batch, y, walk, chosen.size)
 
     def batches(self, index: Sequence[int] | Integers | Tensor, batch_size: int) -> Iterator[GraphBatch]:
         """The graphs at `index` in order, `batch_size` at a time; the last batch may be smaller."""

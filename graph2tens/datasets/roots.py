@@ -58,8 +58,9 @@ def fetch(name: str, files: list[str], urls: list[str], roots: list[Path]) -> Pa
             shutil.rmtree(target, ignore_errors=True)
             home.rename(target)
     except Exception as error:  # PyG downloads through fsspec and aiohttp, whose errors have no common class below this one
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # leave no empty folders; full ones refuse to go
             target.parent.rmdir()
+            cache_root().rmdir()
         searched = " and ".join(str(root) for root in roots)
         reason = re.sub(r"\s+", " ", str(error)).strip() or type(error).__name__
         raise DataError(

@@ -192,8 +192,11 @@ def test_records_of_a_folder(tmp_path):
     _write(tmp_path / "nci.jsonl", [record(0), record(1)])
     _write(tmp_path / "citation.jsonl", [record(0, dataset="Cora", table="citation")])
     (tmp_path / "nci.jsonl.lock").touch()
+    (tmp_path / "trials").mkdir()
+    _write(tmp_path / "trials" / "nci.jsonl", [record(7, epochs=1, epochs_limit=1)])
     records, remarks = read_records(tmp_path)
-    assert len(records) == 3
+    assert len(records) == 4
+    assert [run.seed for run in collect(records).trials] == [7]
     assert not remarks
 
 

@@ -78,6 +78,7 @@ def test_every_section_of_a_page_is_written(tmp_path):
     assert "not measured yet" in text
     assert "- not run yet: G2TAN on NCI109, settings authors" in text
     assert "- one seed only: G2TN on NCI109, settings authors" in text
+    assert "- not run yet: G2TN on NCI1 (NoSkip), settings authors (it runs: tried for 1 epoch)" in text
     assert "of 32 comparisons, chance alone" in text.lower()
 
 

@@ -105,9 +105,15 @@ def disagreement(study: Study) -> str:
 
 def not_run(study: Study) -> str:
     """What is missing, cell by cell but in short."""
-    names = [f"{words.cell_name(r.cell)}, settings {r.cell.protocol}" for r in study.cells if r.verdict is Verdict.NOT_RUN]
-    single = [f"{words.cell_name(r.cell)}, settings {r.cell.protocol}" for r in study.cells if r.verdict is Verdict.ONE_SEED]
-    lines = [f"- not run yet: {escape(name)}" for name in names] + [f"- one seed only: {escape(name)}" for name in single]
+    tried = {run.cell: run.epochs for run in study.trials}
+    lines = []
+    for result in study.cells:
+        name = escape(f"{words.cell_name(result.cell)}, settings {result.cell.protocol}")
+        if result.verdict is Verdict.NOT_RUN:
+            epochs = tried.get(result.cell)
+            lines.append(f"- not run yet: {name}" + (f" (it runs: tried for {words.plural(epochs, 'epoch')})" if epochs else ""))
+        elif result.verdict is Verdict.ONE_SEED:
+            lines.append(f"- one seed only: {name}")
     return "\n".join(lines) + "\n" if lines else "Every cell of the paper's tables has been run.\n"
 
 

@@ -128,13 +128,13 @@ def parse_run(record: Mapping[str, Any]) -> Run:
 
 
 def read_records(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
-    """Records of a results file or of every ``*.jsonl`` of a folder (else every ``*.json`` in it that holds a run), and remarks.
+    """Records of a results file or of every ``*.jsonl`` of a folder, trials included (else every ``*.json`` that holds a run), and remarks.
 
     A line that is no JSON is what a killed process leaves behind: it is skipped, and the remark says which.
     """
     if not path.exists():
         raise ValueError(f"`{path}` does not exist; `graph2tens reproduce` and `graph2tens train` write results")
-    files = [path] if path.is_file() else sorted(path.glob("*.jsonl")) or sorted(path.glob("*.json"))
+    files = [path] if path.is_file() else sorted(path.glob("*.jsonl")) + sorted(path.glob("trials/*.jsonl")) or sorted(path.glob("*.json"))
     records: list[dict[str, Any]] = []
     remarks: list[str] = []
     for file in files:

@@ -155,17 +155,23 @@ def sample_walks(walk: RandomWalk, start: Tensor, length: int, generator: torch.
     check_one_head(walk)
     length = check_integer(length, "length", 0, " (the number of steps)")
     start = _check_start(walk, start)
-    # One search serves all rows: row i owns the interval [i, i + 1) of a single ascending array.
-    running = torch.cat([walk.probabilities.new_zeros(1, dtype=torch.float64), _check_stochastic(walk).cumsum(0)])
+    probabilities = _check_stochastic(walk)
+    running = torch.cat([probabilities.new_zeros(1), probabilities.cumsum(0)])
     first, last = walk.row_ptr[:-1][walk.row], walk.row_ptr[1:][walk.row]
-    upper = walk.row + (running[1:] - running[first]) / (running[last] - running[first])  # each row ends exactly at i + 1
+    cumulative = (running[1:] - running[first]) / (running[last] - running[first])  # ends at exactly 1 in each row
+    halvings = int(walk.row_ptr.diff().max()).bit_length() if start.numel() else 0
     steps = [start]
     for _ in range(length):
         here = steps[-1]
         uniform = torch.rand(here.shape, generator=generator, dtype=torch.float64, device=walk.device)
-        # here + uniform may round up to here + 1, which belongs to the next row
-        target = torch.minimum(here + uniform, torch.nextafter((here + 1).double(), here.double()))
-        steps.append(walk.col[torch.searchsorted(upper, target, right=True)])
+        # Bisection inside the row, for the first entry above the random number. One torch.searchsorted over all rows, told
+        # apart by adding their numbers, took up to twice as long and lost digits to those numbers.
+        low, high = walk.row_ptr[here], walk.row_ptr[here + 1] - 1
+        for _ in range(halvings):
+            middle = (low + high) // 2
+            above = cumulative[middle] > uniform
+            low, high = torch.where(above, low, middle + 1), torch.where(above, middle, high)
+        steps.append(walk.col[low])
     return torch.stack(steps, dim=1)
 
 

@@ -121,7 +121,7 @@ def test_edges_of_probability_zero_are_never_taken():
 @pytest.mark.parametrize("uniform", [0.0, 1 - 2**-53])
 def test_extreme_random_numbers_stay_in_the_row(uniform, monkeypatch):
     monkeypatch.setattr(torch, "rand", lambda size, **_: torch.full(size, uniform, dtype=torch.float64))
-    n = 1000  # far from 0, node + uniform rounds up to node + 1
+    n = 1000
     edges = torch.stack([torch.arange(n).repeat_interleave(3), (torch.arange(3 * n) * 7) % n])
     walk = g2t.random_walk(edges, num_nodes=n)
     nodes = g2t.sample_walks(walk, torch.arange(n), 1)

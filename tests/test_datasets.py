@@ -30,7 +30,8 @@ def needs(name: str) -> pytest.MarkDecorator:
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path_factory, monkeypatch):
-    """An empty cache folder, and no network."""
+    """An empty cache folder, no network, and data only where a test asks for it."""
+    monkeypatch.delenv("GRAPH2TENS_DATA", raising=False)
     folder = tmp_path_factory.mktemp("cache")
     monkeypatch.setattr(roots.platformdirs, "user_cache_dir", lambda *_, **__: str(folder))
 
@@ -161,6 +162,35 @@ class TestRoots:
         with pytest.raises(DataError, match=r"TOY_graph_labels.txt is not among the downloaded files"):
             load("TOY")
         assert not cache_root().exists()
+
+    def test_a_spoilt_download_of_pickles_is_not_kept(self, tmp_path, monkeypatch):
+        def download(urls, folder):
+            for url in urls:
+                (folder / url.rsplit("/", 1)[1]).write_bytes(pickle.dumps(Malicious(tmp_path / "harmed")))
+
+        monkeypatch.setattr(roots, "_download", download)
+        with pytest.raises(DataError, match=r"could it be downloaded \(.*ind.cora.x: SHA-256"):
+            load("Cora")
+        assert not cache_root().exists()
+        assert not (tmp_path / "harmed").exists()
+
+    @needs("Cora")
+    def test_downloaded_pickles_are_used(self, monkeypatch):
+        def download(urls, folder):
+            assert all(url.startswith("https://github.com/kimiyoung/planetoid/raw/master/data/ind.cora.") for url in urls)
+            for url in urls:
+                shutil.copyfile(Path(DATA) / "Cora" / "raw" / url.rsplit("/", 1)[1], folder / url.rsplit("/", 1)[1])
+
+        monkeypatch.setattr(roots, "_download", download)
+        assert load("Cora").source == load("Cora").source == str(cache_root() / "Cora" / "raw")
+
+    def test_a_root_that_cannot_be_listed_is_an_error_of_one_line(self, tmp_path, monkeypatch):
+        def refuse(self):
+            raise PermissionError(13, "Permission denied", str(self))
+
+        monkeypatch.setattr(Path, "iterdir", refuse)
+        with pytest.raises(DataError, match=r"cannot be read \(Permission denied\)"):
+            load("TOY", tmp_path)
 
     def test_built_in_names(self):
         assert BUILT_IN == ("digits", "long-range")

@@ -112,6 +112,23 @@ def test_graphs_without_labels_and_attributes_are_described_by_degrees(tmp_path)
     assert columns.tolist() == [0, 1, 31, 32, 32, 33, 36, 37, 37]
 
 
+def test_of_very_many_labels_the_most_frequent_ones_are_used(tmp_path):
+    n = 1500
+    folder = write_tu(
+        tmp_path / "own",
+        A=["1, 2", "2, 1"],
+        graph_indicator=["1"] * n,
+        graph_labels=["0"],
+        node_labels=[*(str(i) for i in range(n - 2)), "1400", "1400"],
+    )
+    with pytest.warns(UserWarning, match="of 1498 labels the 1000 most frequent ones are used"):
+        dataset = load(folder)
+    assert dataset.num_features == 1000
+    assert 1400 in dataset.encoding.node_labels[0]
+    assert dataset[0].x[-1].sum() == 1
+    assert dataset[0].x[1200].sum() == 0
+
+
 @pytest.mark.parametrize("layout", ["TOY/raw", "TOY", "."])
 def test_a_root_holds_name_raw_or_name_or_the_files(tmp_path, layout):
     write_tu(tmp_path / layout)

@@ -33,7 +33,7 @@ def read_citation(folder: Path, name: str) -> GraphDataset:
     test nodes) have x = 0 and class 0.
     """
     name = NAMES[name.lower()]
-    parts = {part: _checked_bytes(folder / file) for part, file in zip(PARTS, file_names(name), strict=True)}
+    parts = {part: checked_bytes(folder / file) for part, file in zip(PARTS, file_names(name), strict=True)}
     test = np.array(parts.pop("test.index").split(), dtype=np.int64)
     objects = {part: _unpickle(content) for part, content in parts.items()}
     n = int(test.max()) + 1
@@ -47,7 +47,7 @@ def read_citation(folder: Path, name: str) -> GraphDataset:
     return GraphDataset(name, [data], num_classes, x.shape[1], "node", names, encoding, str(folder))
 
 
-def _checked_bytes(path: Path) -> bytes:
+def checked_bytes(path: Path) -> bytes:
     """The bytes of a file if their hash is the pinned one. They are read once, so what was checked is what is unpickled."""
     try:
         content = path.read_bytes()

@@ -32,7 +32,13 @@ def load(name: str | os.PathLike[str], root: str | os.PathLike[str] | None = Non
     Raises:
         DataError: one line that says what is wrong with which file, or which files are missing.
     """
-    text = os.fspath(name)
+    try:
+        return _load(os.fspath(name), root, encoding)
+    except OSError as error:  # a folder that may not be listed, a disk that fails
+        raise DataError(f"{error.filename or name}: cannot be read ({error.strerror or error})") from error
+
+
+def _load(text: str, root: str | os.PathLike[str] | None, encoding: Encoding | None) -> GraphDataset:
     lower = text.lower().replace("_", "-")
     if lower == "digits":
         return digits()
@@ -43,7 +49,9 @@ def load(name: str | os.PathLike[str], root: str | os.PathLike[str] | None = Non
         canonical = citation.NAMES[lower]
         files = citation.file_names(canonical)
         folder = find_raw(canonical, roots, lambda place: any((place / file).is_file() for file in files))
-        return citation.read_citation(folder or fetch(canonical, files, [f"{citation.URL}/{file}" for file in files], roots), canonical)
+        if folder is None:
+            folder = fetch(canonical, files, [f"{citation.URL}/{file}" for file in files], roots, citation.checked_bytes)
+        return citation.read_citation(folder, canonical)
     if not re.fullmatch(r"\w[\w.-]*", text):
         return _load_folder(Path(text).expanduser(), encoding)
     return _load_tu(TU_SPELLINGS.get(lower, text), roots, encoding)

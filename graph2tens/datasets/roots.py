@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -41,10 +40,11 @@ def find_raw(name: str, roots: Iterable[Path], is_there: Callable[[Path], bool])
     return None
 
 
-def fetch(name: str, files: list[str], urls: list[str], roots: list[Path]) -> Path:
+def fetch(name: str, files: list[str], urls: list[str], roots: list[Path], check: Callable[[Path], object] = lambda file: None) -> Path:
     """Download `urls` (zip files are unpacked) into the cache folder and return the folder with the files.
 
-    Everything goes to a folder of its own first, which is renamed at the end: an interrupted download leaves no half data set.
+    Everything goes to a folder of its own first, which is renamed at the end, after `check` had a look at each file: an interrupted
+    or spoilt download leaves no half data set, and of two processes that download at once one wins.
     """
     target = cache_root() / name / "raw"
     try:
@@ -55,8 +55,10 @@ def fetch(name: str, files: list[str], urls: list[str], roots: list[Path]) -> Pa
             if missing:
                 raise OSError(f"{missing[0]} is not among the downloaded files")
             home = next(Path(partial).rglob(files[0])).parent
-            shutil.rmtree(target, ignore_errors=True)
-            home.rename(target)
+            for file in files:
+                check(home / file)
+            if not all((target / file).is_file() for file in files):
+                home.rename(target)
     except Exception as error:  # PyG downloads through fsspec and aiohttp, whose errors have no common class below this one
         with contextlib.suppress(OSError):  # leave no empty folders; full ones refuse to go
             target.parent.rmdir()

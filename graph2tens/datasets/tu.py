@@ -26,6 +26,7 @@ REQUIRED = ("A", "graph_indicator", "graph_labels")
 OPTIONAL = ("node_labels", "node_attributes", "edge_labels", "edge_attributes")
 EXACT_DEGREES = 32  # degrees below have a column each, above there is one for each octave
 OCTAVES = 6
+MAX_LABEL_VALUES = 1000  # of a label, the most frequent ones: DBLP_v1 has 41,325, which as indicators would fill 30 GB
 
 Floats = NDArray[np.float32]
 
@@ -196,7 +197,7 @@ def _columns(
         table = read_table(labels)
         _check_rows(table, reference, what)
         label = table.integers()[order]
-        values = tuple(tuple(np.unique(column).tolist()) for column in label.T)
+        values = tuple(_label_values(column, table) for column in label.T)
         if known is not None:
             _warn_of_unknown(table, values, known)
             values = known
@@ -204,6 +205,15 @@ def _columns(
     if encoding is not None and what == "node" and not encoding.degrees:
         _check_fits(files, encoding, num_attributes, len(values))
     return columns, values, num_attributes
+
+
+def _label_values(label: Integers, table: Table) -> tuple[int, ...]:
+    """The values that get an indicator column, ascending."""
+    values, counts = np.unique(label, return_counts=True)
+    if values.size > MAX_LABEL_VALUES:
+        warnings.warn(f"{table.path}: of {values.size} labels the {MAX_LABEL_VALUES} most frequent ones are used", stacklevel=2)
+        values = np.sort(values[np.argsort(-counts, kind="stable")[:MAX_LABEL_VALUES]])
+    return tuple(values.tolist())
 
 
 def _indicators(label: Integers, values: Sequence[int]) -> Floats:

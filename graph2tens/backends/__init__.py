@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-from . import numba_cpu, reference
+from . import numba_cpu, reference, torch_spmm
 from .problem import Problem as Problem
 
 BACKENDS: dict[str, Callable[[Problem], Tensor]] = {
     "reference": reference.features,
+    "torch": torch_spmm.features,
     "numba": numba_cpu.features,
 }
 
@@ -21,5 +22,7 @@ def available_backends() -> list[str]:
 
 
 def choose(problem: Problem) -> str:
-    """The backend that ``"auto"`` stands for."""
-    return "numba" if problem.x.device.type == "cpu" and problem.walk.num_nodes and problem.rank else "reference"
+    """The backend that ``"auto"`` stands for: `numba` on the CPU, `torch` elsewhere, and `reference` where there is nothing to compute."""
+    if problem.walk.num_nodes == 0 or problem.rank == 0:
+        return "reference"
+    return "numba" if problem.x.device.type == "cpu" else "torch"

@@ -19,7 +19,7 @@ from . import threads
 from .fused import Recursion
 from .pattern import pattern
 from .problem import Problem
-from .projection import column_ranges, graphs_of, project_all, sum_columns
+from .projection import column_ranges, fused_centre, graphs_of, project_all, sum_columns
 
 _DIFFERENTIABLE = 5  # the first so many inputs of the operator
 
@@ -29,7 +29,7 @@ def features(problem: Problem) -> Tensor:
     walk, variant, M, R = problem.walk, problem.variant, problem.degree, problem.rank
     p = walk.probabilities if walk.probabilities.dim() == 2 else walk.probabilities.unsqueeze(1)
     c = problem.coefficients if problem.coefficients.dim() == 2 else problem.coefficients.unsqueeze(1).expand(M, R)
-    inputs = (*project_all(problem), c, p)
+    inputs = (*project_all(problem, fused_centre), c, p)
     wanted = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs)
     keep_all, keep_some = 1, max(1, round(problem.length**0.5))
     spacing = (keep_some if problem.recompute else keep_all) if wanted else 0

@@ -10,6 +10,7 @@ since that would fill them, and get no gradient.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -41,7 +42,8 @@ class Projections(NamedTuple):
     tau: Tensor
 
 
-def project_all(problem: Problem) -> Projections:
+def project_all(problem: Problem, centre: Callable[[Tensor, Tensor, int], tuple[Tensor, Tensor]]) -> Projections:
+    """Project all nodes onto all components, subtracting the mean of each graph by `centre` or `fused_centre`."""
     x, components, bias, walk = problem.x, problem.components, problem.bias, problem.walk
     M, _, R = components.shape
     tau, rest = (components[:, 0], components[:, 1:]) if problem.variant.time else (components[:0, 0], components)
@@ -55,6 +57,7 @@ def project_all(problem: Problem) -> Projections:
             a, offset = (a, offset + flat_bias) if problem.variant.increments else (a + flat_bias, offset)
     else:
         centred, centres = centre(x, batch, graphs)
+        centres = centres.detach()
         a, offset = project(centred, weights), project(centres, weights)
         offset = offset if flat_bias is None else offset + flat_bias
     return Projections(a.view(-1, M, R), offset.view(-1, M, R), tau)
@@ -111,17 +114,15 @@ def _graphs_of(walk: RandomWalk) -> tuple[Tensor, int]:
 
 def centre(x: Tensor, batch: Tensor, graphs: int) -> tuple[Tensor, Tensor]:
     """x without the mean of each graph, and the means (G, d), which carry no gradient."""
-    if x.device.type == "cpu":
-        centred, centres = _centre(x, batch, graphs)
-        return centred, centres.detach()
     with torch.no_grad():
         counts = torch.bincount(batch, minlength=graphs).clamp(min=1).to(x.dtype)
         centres = x.new_zeros(graphs, x.size(1)).index_add(0, batch, x) / counts.unsqueeze(1)
-    return x - centres[batch], centres
+    return x - centres.index_select(0, batch), centres
 
 
 @torch.library.custom_op("graph2tens::centre", mutates_args=(), device_types="cpu")
-def _centre(x: Tensor, batch: Tensor, graphs: int) -> tuple[Tensor, Tensor]:
+def fused_centre(x: Tensor, batch: Tensor, graphs: int) -> tuple[Tensor, Tensor]:
+    """The same as `centre` on the CPU, reading x twice and writing once."""
     x = x.contiguous()
     centred, centres = torch.empty_like(x), x.new_zeros(graphs, x.size(1))
     counts = torch.bincount(batch, minlength=graphs)
@@ -130,12 +131,12 @@ def _centre(x: Tensor, batch: Tensor, graphs: int) -> tuple[Tensor, Tensor]:
     return centred, centres
 
 
-@_centre.register_fake
+@fused_centre.register_fake
 def _(x: Tensor, batch: Tensor, graphs: int) -> tuple[Tensor, Tensor]:
     return x.new_empty(x.shape), x.new_empty(graphs, x.size(1))
 
 
-_centre.register_autograd(lambda ctx, centred, centres: (centred, None, None))
+fused_centre.register_autograd(lambda ctx, centred, centres: (centred, None, None))
 
 
 def column_ranges(matrix: Tensor) -> list[tuple[int, int]]:

@@ -15,6 +15,7 @@ from torch.nn.functional import dropout, layer_norm, linear
 from torch.nn.parameter import UninitializedParameter
 
 from ..algebra import check_integer
+from ..backends.projection import project
 from ..low_rank import low_rank_features
 from ..walks import RandomWalk
 from .init import LEVELS_FROM, glorot_by_level_, lift_coefficients, squared_tensor_norms
@@ -59,7 +60,8 @@ class WalkConv(torch.nn.Module):
         recompute: less memory in training for more time.
 
     Shapes:
-        - **input:** x :math:`(|V|, d)`, edge_index :math:`(2, |E|)` (or whatever :func:`as_walk` takes), edge_weight :math:`(|E|)`
+        - **input:** x :math:`(|V|, d)`, dense or sparse (CSR, without gradient), edge_index :math:`(2, |E|)` or whatever
+          :func:`as_walk` takes, edge_weight :math:`(|E|)`
         - **output:** :math:`(|V|, \mathrm{out\_channels})`
 
     `self_loops`, `laziness` and weights describe how a walk is made of a graph; a `RandomWalk` is taken as it is. The layers are for one
@@ -314,7 +316,7 @@ class G2TANConv(WalkConv):
         if (edge_attr is None) != (self.edge_attention is None):
             wanted = "None, since edge_dim is" if self.edge_attention is None else f"given, with edge_dim={self.edge_dim} columns"
             raise ValueError(f"`edge_attr` must be {wanted} (got {'None' if edge_attr is None else tuple(edge_attr.shape)}).")
-        scores = x @ self.attention.transpose(0, 1).flatten(1)  # both in one product
+        scores = project(x, self.attention.transpose(0, 1).flatten(1))  # both in one product
         source, target = scores.float().chunk(2, dim=1) if scores.dtype in (torch.float16, torch.bfloat16) else scores.chunk(2, dim=1)
         along = None
         if edge_attr is not None and self.edge_attention is not None:

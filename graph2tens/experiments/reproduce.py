@@ -137,8 +137,5 @@ def _load(name: str, root: str | None) -> GraphDataset:
 
 
 def use_threads(count: int) -> None:
-    """Let PyTorch and Numba compute with `count` threads in this process."""
-    import numba
-
+    """Compute with `count` threads in this process; the compiled kernels follow PyTorch's number."""
     torch.set_num_threads(count)
-    numba.set_num_threads(min(count, numba.config.NUMBA_NUM_THREADS))

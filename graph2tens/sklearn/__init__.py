@@ -1,3 +1,7 @@
 """Graphs for scikit-learn: features, kernels and classifiers that take lists of PyG, networkx, NumPy or SciPy graphs."""
 
+from .classifier import GraphTensClassifier as GraphTensClassifier
 from .features import GraphTensFeatures as GraphTensFeatures
+from .kernel import GraphTensKernel as GraphTensKernel
+from .network import G2TNClassifier as G2TNClassifier
+from .wl import WeisfeilerLehman as WeisfeilerLehman

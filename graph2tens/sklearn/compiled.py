@@ -17,9 +17,7 @@ ROWS = 4  # rows, and terms of a row's sum, that `project` takes at a time
 _EPSILON = np.float32(1e-12)  # a row that is constant stays so: its variance is exactly 0
 
 # cos(2 pi t) for |t| <= 1/2 as a polynomial in t^2; the error is below 2e-8. A library's cosine may round the ends of an array differently.
-_COSINE = np.array(
-    [0.9999999889, -19.739204467, 64.939115928, -85.450113428, 60.167429792, -25.966884613, 6.527705963], dtype=np.float32
-)
+_COSINE = np.array([0.9999999889, -19.739204467, 64.939115928, -85.450113428, 60.167429792, -25.966884613, 6.527705963], dtype=np.float32)
 
 
 @njit(nogil=True, cache=True)

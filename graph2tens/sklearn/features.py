@@ -7,13 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 import torch
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
+from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from ..algebra import TensorAlgebra
 from ..checks import check_fits, check_integer, check_laziness
 from ..diffusion import node_features
 from ..walks import random_walk
@@ -63,7 +62,8 @@ class GraphTensFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Example:
         >>> import networkx as nx
-        >>> GraphTensFeatures(n_layers=2, n_functionals=8, n_waves=8, random_state=0).fit_transform([nx.path_graph(3), nx.star_graph(4)]).shape
+        >>> features = GraphTensFeatures(n_layers=2, n_functionals=8, n_waves=8, random_state=0)
+        >>> features.fit_transform([nx.path_graph(3), nx.star_graph(4)]).shape
         (2, 51)
     """
 
@@ -136,11 +136,10 @@ class GraphTensFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 size=size or 1.0,
             )
         else:
-            check_fits(
-                self._exact_algebra().size * len(graphs),
-                f"exact features of degree {self.degree} with {len(self.encoder_.names)} attributes",
-                "functionals='random' needs no tensor.",
-            )
+            letters = len(self.encoder_.names) + bool(self.time)
+            words = sum(letters**m for m in range(self.degree + 1))
+            what = f"exact features of degree {self.degree} with {letters} attributes"
+            check_fits(words * len(graphs), what, "functionals='random' needs no tensor.")
         self.n_features_out_ = len(self.get_feature_names_out())
         return self
 
@@ -152,10 +151,10 @@ class GraphTensFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         graphs = as_graphs(X)
-        batches = list(_batches(graphs, check_integer(self.batch_size, "batch_size", 1)))
+        ranges = list(batches(graphs, check_integer(self.batch_size, "batch_size", 1)))
         # Threads, since the compiled loops do not hold Python's lock; each writes its own rows.
         parts = Parallel(n_jobs=self.n_jobs, prefer="threads", verbose=self.verbose)(
-            delayed(self._transform_batch)(graphs[batch], batch.start) for batch in batches
+            delayed(self._transform_batch)(graphs[batch], batch.start) for batch in ranges
         )
         return np.concatenate(parts)
 
@@ -170,9 +169,7 @@ class GraphTensFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 words += [(*word, letter) for word in words if len(word) == len(words[-1]) for letter in letters]
             names = [f"word({','.join(word)})" for word in words]
         for number in range(len(self.layers_)):
-            names += [
-                f"layer{number + 1}_degree{m + 1}_functional{r}" for m in range(self.degree) for r in range(self.n_functionals)
-            ]
+            names += [f"layer{number + 1}_degree{m + 1}_functional{r}" for m in range(self.degree) for r in range(self.n_functionals)]
             names += [f"layer{number + 1}_wave{q}" for q in range(self.n_waves)]
         if self.pooling == "both":
             names = [f"sum_{name}" for name in names] + [f"mean_{name}" for name in names]
@@ -182,11 +179,11 @@ class GraphTensFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         described = self.encoder_.transform(graphs, first)
         ptr = np.concatenate([[0], np.cumsum([graph.num_nodes for graph in graphs])])
         if self.functionals == "exact":
-            nodes = np.concatenate([self._exact(x, graph) for x, graph in zip(described, graphs, strict=True)])
+            nodes: Singles = np.concatenate([self._exact(x, graph) for x, graph in zip(described, graphs, strict=True)])
             return nodes if self.pooling is None else self._pooled(_sums(nodes, ptr), ptr)
         x = np.concatenate(described)
         walks = Walks.of(graphs, self.laziness)
-        blocks = [x if self.pooling is None else _sums(x, ptr)]
+        blocks: list[NDArray[Any]] = [x if self.pooling is None else _sums(x, ptr)]
 
         def collect(number: int, outputs: Singles, waves: Singles) -> None:
             for block in (outputs, waves):
@@ -202,14 +199,16 @@ class GraphTensFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             time=self.time,
             collect=collect,
         )
-        table = np.concatenate(blocks, axis=1)
+        table: NDArray[Any] = np.concatenate(blocks, axis=1)
         return table if self.pooling is None else self._pooled(table, ptr)
 
     def _pooled(self, sums: NDArray[np.float64], ptr: NDArray[np.int64]) -> Singles:
         count = np.diff(ptr).astype(np.float64)[:, None]
         if self.pooling == "both":
             return np.concatenate([sums, sums / count], axis=1).astype(np.float32)
-        return (sums / {"sum": 1.0, "mean": count, "sqrt": np.sqrt(count)}[self.pooling or ""]).astype(np.float32)
+        divisor: NDArray[np.float64] = {"sum": np.ones_like(count), "mean": count, "sqrt": np.sqrt(count)}[str(self.pooling)]
+        pooled: Singles = (sums / divisor).astype(np.float32)
+        return pooled
 
     def _exact(self, x: Singles, graph: OneGraph) -> Singles:
         """(n, 1 + d + .. + d^M) of one graph alone, in double precision."""
@@ -224,9 +223,6 @@ class GraphTensFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             time=self.time,
         )
         return features.numpy().astype(np.float32)
-
-    def _exact_algebra(self) -> TensorAlgebra:
-        return TensorAlgebra(len(self.encoder_.names) + bool(self.time), self.degree)
 
     def _check_arguments(self) -> None:
         for name, least in (("walk_length", 0), ("degree", 1), ("n_layers", 0), ("n_functionals", 1), ("n_waves", 0), ("batch_size", 1)):
@@ -246,7 +242,7 @@ class GraphTensFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _batches(graphs: Sequence[OneGraph], nodes: int) -> Any:
+def batches(graphs: Sequence[OneGraph], nodes: int) -> Any:
     """Ranges of graphs that have about `nodes` nodes together."""
     start, total = 0, 0
     for place, graph in enumerate(graphs):

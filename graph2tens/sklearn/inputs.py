@@ -3,7 +3,7 @@
 What counts as a graph, one element of the list X:
 
 PyG ``Data``                ``edge_index``; optional ``x``, ``edge_weight``, ``edge_attr``, and ``label`` (n,) for discrete labels of nodes
-networkx graph              any kind, any node names; optional node attributes ``label`` and ``x``, edge attributes ``weight``, ``label``, ``x``
+networkx graph              any kind, any node names; optional: attributes ``label``, ``x`` of nodes, ``weight``, ``label``, ``x`` of edges
 ``(adjacency, attributes)`` NumPy or SciPy; entry (i, j) is the weight of the step from i to j; attributes may be None
 adjacency                   a square matrix alone: a graph without attributes
 
@@ -60,7 +60,7 @@ class OneGraph:
 
 def as_graphs(X: Any) -> list[OneGraph]:
     """Read every graph of X. Whatever is wrong is said with the number of the graph, from 0."""
-    if isinstance(X, (Data, OneGraph)) and not isinstance(X, Batch) or _is_networkx(X) or scipy.sparse.issparse(X):
+    if (isinstance(X, (Data, OneGraph)) and not isinstance(X, Batch)) or _is_networkx(X) or scipy.sparse.issparse(X):
         raise TypeError(f"`X` must be a list of graphs (got one {type(X).__name__}). Did you mean [X]?")
     if isinstance(X, Batch):
         X = X.to_data_list()
@@ -137,7 +137,9 @@ def _from_networkx(graph: Any, where: str) -> OneGraph:
     edge_attributes, edge_labels = _attributes_or_labels(None if e is None else _stack(e, where), len(properties), where, "x of edges")
     edge_named = _of_all(properties, "label", where, "edges")
     labels = labels if named is None else list(named)
-    return OneGraph(len(nodes), edges, weights, attributes, labels, edge_attributes, edge_labels if edge_named is None else list(edge_named))
+    return OneGraph(
+        len(nodes), edges, weights, attributes, labels, edge_attributes, edge_labels if edge_named is None else list(edge_named)
+    )
 
 
 def _from_matrix(adjacency: Any, attributes: Any, where: str) -> OneGraph:
@@ -157,9 +159,7 @@ def _from_matrix(adjacency: Any, attributes: Any, where: str) -> OneGraph:
     return OneGraph(n, edges[:, order], entries.data[order].astype(np.float64), x, labels)
 
 
-def _attributes_or_labels(
-    values: Any, count: int, where: str, name: str = "x"
-) -> tuple[Floats | None, list[Hashable] | None]:
+def _attributes_or_labels(values: Any, count: int, where: str, name: str = "x") -> tuple[Floats | None, list[Hashable] | None]:
     """Several columns or floating numbers are attributes; one integer or string for each node (edge) is a label."""
     if values is None:
         return None, None
@@ -240,8 +240,10 @@ def _check(graph: OneGraph, where: str) -> None:
         raise ValueError(f"{where} must have at least one node (got none).")
     if edges.ndim != 2 or edges.shape[0] != 2 or edges.dtype.kind not in "iu":
         raise ValueError(f"{where} must have an integer edge_index of shape (2, E) (got {edges.dtype} of shape {edges.shape}).")
-    if edges.size and not (0 <= edges.min() and edges.max() < n):
-        raise ValueError(f"{where} must have edges between its nodes 0..{n - 1} (got node {edges.max() if edges.max() >= n else edges.min()}).")
+    if edges.size and not (edges.min() >= 0 and edges.max() < n):
+        raise ValueError(
+            f"{where} must have edges between its nodes 0..{n - 1} (got node {edges.max() if edges.max() >= n else edges.min()})."
+        )
     if graph.weights.shape != (edges.shape[1],):
         raise ValueError(f"{where} must have one weight for each of its {edges.shape[1]} edges (got {graph.weights.shape[0]}).")
     bad = ~(np.isfinite(graph.weights) & (graph.weights >= 0))
@@ -249,4 +251,6 @@ def _check(graph: OneGraph, where: str) -> None:
         raise ValueError(f"{where} must have edge weights that are finite and not negative (got {graph.weights[bad][0]}).")
     for values, name in ((graph.attributes, "attributes"), (graph.edge_attributes, "edge attributes")):
         if values is not None and not np.isfinite(values).all():
-            raise ValueError(f"{where} must have finite {name} (got NaN or infinity at row {int(np.argwhere(~np.isfinite(values))[0, 0])}).")
+            raise ValueError(
+                f"{where} must have finite {name} (got NaN or infinity at row {int(np.argwhere(~np.isfinite(values))[0, 0])})."
+            )

@@ -1,9 +1,9 @@
 r"""Layers of random rank-1 functionals: drawn once, applied to any graph.
 
 One layer pairs the expected feature of a walk with R random functionals of degrees 1..M and normalises each degree; its output
-(n, M R) is the attribute of the next layer. Beside it, *waves* :math:`\cos(\langle w, x_i\rangle + b)` with random w describe how the outputs
-of a layer are distributed over the nodes of a graph: their sum is the distribution's characteristic function at w, where the sum
-of the outputs themselves only tells their mean.
+(n, M R) is the attribute of the next layer. Beside it, *waves* :math:`\cos(\langle w, x_i\rangle + b)` with random w describe how the
+outputs of a layer are distributed over the nodes of a graph: their sum is the distribution's characteristic function at w, where
+the sum of the outputs themselves only tells their mean.
 """
 
 from __future__ import annotations
@@ -58,7 +58,16 @@ class Walks:
 
 
 def draw_layers(
-    seed: int, num_layers: int, in_channels: int, *, degree: int, rank: int, waves: int, frequency: tuple[float, float], time: bool, size: float
+    seed: int,
+    num_layers: int,
+    in_channels: int,
+    *,
+    degree: int,
+    rank: int,
+    waves: int,
+    frequency: tuple[float, float],
+    time: bool,
+    size: float,
 ) -> list[Layer]:
     r"""Gaussian components, and Gaussian frequencies times a factor that is log-uniform between the two numbers of `frequency`.
 
@@ -110,9 +119,7 @@ def apply_layers(
         coefficients = np.array([1 / math.factorial(m) for m in range(M + 1)], dtype=np.float32)
         f, spare = np.empty_like(a), np.empty_like(a)
         start = zero_start or not increments
-        f = compiled.walk_levels(
-            a, tau, walks.row_ptr, walks.col, walks.probabilities, coefficients, length, increments, start, f, spare
-        )
+        f = compiled.walk_levels(a, tau, walks.row_ptr, walks.col, walks.probabilities, coefficients, length, increments, start, f, spare)
         x = np.zeros((projected.shape[0], -(-M * R // compiled.ROWS) * compiled.ROWS), dtype=np.float32)
         compiled.normalise(f, x)
         waves = np.empty((x.shape[0], layer.phases.size), dtype=np.float32)

@@ -1,0 +1,146 @@
+r"""An SVM on features whose C and width are chosen on validation data: :math:`k(x, y) = \exp(-\gamma \|x - y\|^2 / \text{median})`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from sklearn.svm import SVC
+from sklearn.utils.parallel import Parallel, delayed
+
+Floats = NDArray[np.floating[Any]]
+Integers = NDArray[np.integer[Any]]
+Fold = tuple[Integers, Integers]  # training rows, validation rows
+
+
+@dataclass(frozen=True, eq=False)
+class Standardiser:
+    """Columns with mean 0 and variance 1; columns that are constant in the training data become 0."""
+
+    shift: Floats
+    scale: Floats
+
+    @classmethod
+    def fit(cls, features: Floats) -> Standardiser:
+        mean = features.mean(axis=0, dtype=np.float64)
+        spread = features.std(axis=0, dtype=np.float64)
+        varies = spread > 1e-5 * np.maximum(np.abs(mean), 1e-12)  # less is rounding of float32
+        return cls(mean, np.where(varies, 1 / np.where(varies, spread, 1), 0.0))
+
+    def transform(self, features: Floats) -> Floats:
+        scaled: Floats = ((features - self.shift) * self.scale).astype(np.float32)
+        return scaled
+
+
+def squared_distances(one: Floats, other: Floats | None = None) -> NDArray[np.float64]:
+    """Between all rows; exactly 0 on the diagonal if there is one table only."""
+    second = one if other is None else other
+    norms = [np.square(table, dtype=np.float64).sum(axis=1) for table in (one, second)]
+    distances: NDArray[np.float64] = np.maximum(norms[0][:, None] + norms[1][None, :] - 2 * (one @ second.T).astype(np.float64), 0)
+    if other is None:
+        np.fill_diagonal(distances, 0)
+    return distances
+
+
+def typical(distances: NDArray[np.float64]) -> float:
+    """The median off the diagonal: the unit in which widths are counted. 1 if all points are equal."""
+    n = len(distances)
+    some = distances[:: max(1, n // 2000), :: max(1, n // 2000)]  # a few thousand rows tell the median well enough
+    positive = some[some > 1e-6 * some.max()]  # equal graphs have distance 0, up to rounding
+    return float(np.median(positive)) if positive.size else 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The best C and gamma, how well they did in validation, and the temperature that turns decisions into probabilities."""
+
+    C: float
+    gamma: float
+    accuracy: float
+    temperature: float
+    table: list[dict[str, float]]
+
+
+def choose(
+    distances: NDArray[np.float64], y: Integers, folds: Sequence[Fold], Cs: Sequence[float], gammas: Sequence[float], **options: Any
+) -> Choice:
+    """Try all pairs of C and gamma (in units of 1 / median) on all folds; the highest share of right answers wins.
+
+    Several pairs are often equally good on a small validation part. Of these the one whose log-likelihood is highest is taken.
+    """
+    n_jobs, verbose = options.pop("n_jobs", None), options.pop("verbose", 0)
+    unit, num_classes = typical(distances), int(y.max()) + 1
+    pairs = [(float(C), float(gamma)) for gamma, C in product(gammas, Cs)]
+    tried = Parallel(n_jobs=n_jobs, prefer="threads", verbose=verbose)(
+        delayed(_try)(distances, y, folds, C, gamma / unit, num_classes, options) for C, gamma in pairs
+    )
+    # rounded, so that the last bits of a likelihood cannot decide what is equal
+    best = max(range(len(pairs)), key=lambda place: (tried[place][0], round(tried[place][1], 9)))
+    table = [
+        {"C": C, "gamma": gamma, "accuracy": accuracy, "log_likelihood": likelihood}
+        for (C, gamma), (accuracy, likelihood, _) in zip(pairs, tried, strict=True)
+    ]
+    return Choice(pairs[best][0], pairs[best][1], tried[best][0], tried[best][2], table)
+
+
+def fit_svc(kernel: NDArray[np.float64], y: Integers, C: float, **options: Any) -> SVC:
+    """`kernel` between the training rows."""
+    # Without a state of its own an SVC advances the global random numbers, though it draws none here.
+    return SVC(C=C, kernel="precomputed", cache_size=1000, break_ties=True, random_state=0, **options).fit(kernel, y)
+
+
+def decisions(svc: SVC, kernel: NDArray[np.float64], num_classes: int) -> NDArray[np.float64]:
+    """One number for each class, the largest for the predicted one; a class the machine has not seen gets minus infinity."""
+    values = svc.decision_function(kernel)
+    values = np.stack([-values, values], axis=1) / 2 if values.ndim == 1 else values
+    full = np.full((len(kernel), num_classes), -np.inf)
+    full[:, svc.classes_] = values
+    return full
+
+
+def probabilities(values: NDArray[np.float64], temperature: float) -> NDArray[np.float64]:
+    """Softmax of decisions over a temperature: it keeps their order, so the likeliest class is the predicted one."""
+    scaled = values / temperature
+    scaled = np.exp(scaled - scaled.max(axis=1, keepdims=True))
+    shares: NDArray[np.float64] = scaled / scaled.sum(axis=1, keepdims=True)
+    return shares
+
+
+def _try(
+    distances: NDArray[np.float64], y: Integers, folds: Sequence[Fold], C: float, gamma: float, num_classes: int, options: dict[str, Any]
+) -> tuple[float, float, float]:
+    values, targets = [], []
+    for train, validation in folds:
+        kernel = np.exp(-gamma * distances[np.ix_(train, train)])
+        if np.unique(y[train]).size < 2:  # one class only: nothing to separate
+            values.append(np.where(np.arange(num_classes) == y[train][0], 1.0, -1.0)[None].repeat(len(validation), axis=0))
+        else:
+            svc = fit_svc(kernel, y[train], C, **options)
+            values.append(decisions(svc, np.exp(-gamma * distances[np.ix_(validation, train)]), num_classes))
+        targets.append(y[validation])
+    decided, target = np.concatenate(values), np.concatenate(targets)
+    temperature, likelihood = _calibrate(decided, target)
+    return float((decided.argmax(axis=1) == target).mean()), likelihood, temperature
+
+
+def _calibrate(values: NDArray[np.float64], target: Integers) -> tuple[float, float]:
+    """The temperature with the highest mean log-likelihood, and that likelihood.
+
+    As in Platt's method an answer counts as right with probability (n + 1) / (n + 2) only, so that a machine that made no mistake on few
+    graphs does not claim that it never will.
+    """
+    n, classes = values.shape
+    doubt = 1 / (n + 2)
+    shares = np.full((n, classes), doubt / max(classes - 1, 1))
+    shares[np.arange(n), target] = 1 - doubt
+
+    def loss(log_temperature: float) -> float:
+        return -float((shares * np.log(np.maximum(probabilities(values, float(np.exp(log_temperature))), 1e-12))).sum(axis=1).mean())
+
+    found = minimize_scalar(loss, bounds=(-4, 4), method="bounded")
+    return float(np.exp(found.x)), -float(found.fun)

@@ -1,0 +1,217 @@
+"""The manners of scikit-learn, for every estimator, and what the classifiers learn."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from graph_lists import corner_data, rings_and_paths
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from graph2tens.sklearn import G2TNClassifier, GraphTensClassifier, GraphTensFeatures, GraphTensKernel, WeisfeilerLehman
+
+FEATURES = GraphTensFeatures(n_layers=2, n_functionals=8, n_waves=8)
+NETWORK = {"hidden_channels": 8, "num_layers": 1, "walk_length": 2, "epochs": 3, "batch_size": 8, "network_options": {"post_channels": 8}}
+ESTIMATORS: dict[str, BaseEstimator] = {
+    "features": clone(FEATURES).set_params(random_state=0),
+    "kernel": GraphTensKernel(walk_length=2, random_state=0),
+    "rbf kernel": GraphTensKernel("rbf", features=FEATURES, random_state=0),
+    "Weisfeiler-Lehman": WeisfeilerLehman(2),
+    "classifier": GraphTensClassifier(FEATURES, C=(1, 10), gamma=(1,), random_state=0),
+    "network": G2TNClassifier(**NETWORK, random_state=0),
+}
+each = pytest.mark.parametrize("estimator", [pytest.param(one, id=name) for name, one in ESTIMATORS.items()])
+each_classifier = pytest.mark.parametrize("name", ["classifier", "network"])
+X, Y = rings_and_paths(24)
+
+
+@parametrize_with_checks([clone(estimator) for estimator in ESTIMATORS.values()])
+def test_the_checks_of_scikit_learn_that_apply_to_graphs(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check(estimator)
+
+
+def outcome(estimator, graphs):
+    found = estimator.predict_proba(graphs) if hasattr(estimator, "predict_proba") else estimator.transform(graphs)
+    return found.toarray() if hasattr(found, "toarray") else np.asarray(found)
+
+
+@each
+def test_arguments_are_stored_untouched_and_fit_does_not_change_them(estimator):
+    estimator = clone(estimator)
+    before = {name: repr(value) for name, value in estimator.get_params(deep=False).items()}
+    assert all(getattr(estimator, name) is value for name, value in estimator.get_params(deep=False).items())
+    assert not [name for name in vars(estimator) if name.endswith("_")]
+    assert estimator.fit(X, Y) is estimator
+    assert {name: repr(value) for name, value in estimator.get_params(deep=False).items()} == before
+
+
+@each
+def test_fitting_again_gives_the_same_bits(estimator):
+    estimator = clone(estimator).fit(X, Y)
+    first = outcome(estimator, X)
+    np.testing.assert_array_equal(outcome(estimator.fit(X, Y), X), first)
+    np.testing.assert_array_equal(outcome(clone(estimator).fit(list(X), np.array(Y)), X), first)
+
+
+@each
+def test_a_pickle_is_as_good_as_the_original(estimator):
+    estimator = clone(estimator).fit(X, Y)
+    np.testing.assert_array_equal(outcome(pickle.loads(pickle.dumps(estimator)), X), outcome(estimator, X))
+
+
+@each
+def test_before_fit_nothing_works(estimator):
+    with pytest.raises(NotFittedError):
+        outcome(clone(estimator), X)
+
+
+@each
+def test_the_callers_random_numbers_are_left_alone(estimator):
+    numpy_before, torch_before = np.random.get_state(), torch.get_rng_state()  # noqa: NPY002
+    outcome(clone(estimator).fit(X, Y), X)
+    numpy_after = np.random.get_state()  # noqa: NPY002
+    np.testing.assert_array_equal(numpy_after[1], numpy_before[1])
+    assert numpy_after[2] == numpy_before[2]
+    assert torch.equal(torch.get_rng_state(), torch_before)
+
+
+@each
+def test_the_input_is_left_alone(estimator):
+    data = corner_data()
+    y = [place % 2 for place in range(len(data))]
+    before = [(graph.x.clone(), graph.edge_index.clone()) for graph in data]
+    outcome(clone(estimator).fit(data, y), data)
+    for graph, (x, edge_index) in zip(data, before, strict=True):
+        assert torch.equal(graph.x, x)
+        assert torch.equal(graph.edge_index, edge_index)
+
+
+@pytest.mark.parametrize("name", ["features", "kernel", "rbf kernel", "classifier"])
+def test_jobs_do_not_change_a_bit(name):
+    one, two = (clone(ESTIMATORS[name]).set_params(n_jobs=jobs).fit(X, Y) for jobs in (1, 2))
+    np.testing.assert_array_equal(outcome(one, X), outcome(two, X))
+
+
+def test_features_go_into_a_pipeline_and_a_grid_search():
+    pipeline = make_pipeline(clone(ESTIMATORS["features"]), StandardScaler(), LogisticRegression())
+    search = GridSearchCV(pipeline, {"graphtensfeatures__n_layers": [0, 2]}, cv=3).fit(X, Y)
+    assert search.best_score_ > 0.9
+    assert search.predict(X[:2]).tolist() == Y[:2]
+
+
+def test_classifiers_can_be_cross_validated_and_searched():
+    assert cross_val_score(ESTIMATORS["classifier"], X, Y, cv=3).mean() > 0.9
+    search = GridSearchCV(ESTIMATORS["classifier"], {"features__n_layers": [1, 2]}, cv=2).fit(np.array(X, dtype=object), Y)
+    assert search.best_estimator_.features_.n_layers in (1, 2)
+
+
+@each_classifier
+def test_probabilities_follow_the_classes(name):
+    classifier = clone(ESTIMATORS[name]).fit(X, Y)
+    assert classifier.classes_.tolist() == ["path", "ring"]
+    shares = classifier.predict_proba(X)
+    np.testing.assert_allclose(shares.sum(1), 1)
+    assert ((shares >= 0) & (shares <= 1)).all()
+    np.testing.assert_array_equal(classifier.classes_[shares.argmax(1)], classifier.predict(X))
+    assert classifier.score(X, Y) == np.mean(classifier.predict(X) == Y)
+
+
+@each_classifier
+@pytest.mark.parametrize("labels", ["numbers", "booleans", "three", "one", "rare"])
+def test_any_classes_will_do(name, labels):
+    y = {
+        "numbers": np.array([place % 2 * 5 - 2 for place in range(24)]),
+        "booleans": np.arange(24) % 2 == 0,
+        "three": np.array(list("abc") * 8),
+        "one": np.zeros(24, dtype=int),
+        "rare": np.array(["common"] * 23 + ["rare"]),
+    }[labels]
+    classifier = clone(ESTIMATORS[name]).fit(X, y)
+    assert classifier.classes_.tolist() == np.unique(y).tolist()
+    assert classifier.predict(X).dtype == y.dtype
+    assert classifier.predict_proba(X).shape == (24, np.unique(y).size)
+    assert np.isfinite(classifier.predict_proba(X)).all()
+
+
+@each_classifier
+def test_wrong_targets_are_named(name):
+    for y, message in [(None, "`y` must"), (Y[:5], "one class for each of the 24 graphs"), (np.linspace(0, 1, 24), "Unknown label type")]:
+        with pytest.raises(ValueError, match=message):
+            clone(ESTIMATORS[name]).fit(X, y)
+    with pytest.raises(ValueError, match="`y_val` must hold classes of `y`"):
+        clone(ESTIMATORS[name]).fit(X, Y, X[:1], ["spiral"])
+    with pytest.raises(ValueError, match="`y_val` must come with `X_val`"):
+        clone(ESTIMATORS[name]).fit(X, Y, y_val=Y)
+
+
+def test_the_classifier_chooses_by_the_validation_data_alone_and_does_not_train_on_it():
+    classifier = GraphTensClassifier(FEATURES, C=(0.1, 1, 10), gamma=(0.3, 3), random_state=0)
+    classifier.fit(X[:16], Y[:16], X[16:], Y[16:])
+    assert classifier.svc_.shape_fit_[0] == 16
+    best = max(row["accuracy"] for row in classifier.validation_table_)
+    chosen = [row for row in classifier.validation_table_ if (row["C"], row["gamma"]) == (classifier.C_, classifier.gamma_)]
+    assert chosen[0]["accuracy"] == best == classifier.validation_accuracy_ == classifier.score(X[16:], Y[16:])
+    # other validation answers, other choice of temperature; the same training data, the same columns
+    turned = clone(classifier).fit(X[:16], Y[:16], X[16:], Y[16:][::-1])
+    np.testing.assert_array_equal(turned.standardiser_.shift, classifier.standardiser_.shift)
+    assert turned.validation_accuracy_ < classifier.validation_accuracy_
+
+
+@pytest.mark.parametrize(("validation", "refit", "trained"), [(0.25, True, 24), (0.25, False, 18), (4, True, 24), ("auto", False, 24)])
+def test_graphs_set_aside_are_trained_on_after_the_choice(validation, refit, trained):
+    classifier = GraphTensClassifier(FEATURES, C=(1,), gamma=(1,), validation=validation, refit=refit, random_state=0).fit(X, Y)
+    assert classifier.svc_.shape_fit_[0] == trained
+
+
+@pytest.mark.parametrize("validation", [0, -1, 1, True, "all"])
+def test_a_wrong_way_to_validate_is_named(validation):
+    with pytest.raises(ValueError, match="`validation` must be"):
+        GraphTensClassifier(FEATURES, validation=validation).fit(X, Y)
+
+
+def test_decisions_have_the_shape_of_scikit_learns():
+    two = clone(ESTIMATORS["classifier"]).fit(X, Y)
+    assert two.decision_function(X).shape == (24,)
+    np.testing.assert_array_equal(two.decision_function(X) > 0, two.predict(X) == "ring")
+    three = clone(ESTIMATORS["classifier"]).fit(X, list("abc") * 8)
+    assert three.decision_function(X).shape == (24, 3)
+
+
+def test_the_classifier_is_not_certain_after_few_graphs():
+    sure = clone(ESTIMATORS["classifier"]).fit(X, Y)
+    assert 0.5 < sure.predict_proba(X).max(axis=1).mean() < 0.999
+
+
+def test_the_network_learns_and_stops_early():
+    data, y = rings_and_paths(60)
+    network = G2TNClassifier(
+        hidden_channels=16, num_layers=2, walk_length=3, epochs=200, batch_size=16, patience=15, learning_rate=0.01, random_state=0
+    ).fit(data, y, X_val=data[::3], y_val=y[::3])
+    assert network.score(data, y) > 0.9
+    assert network.n_iter_ < 200
+    assert network.best_epoch_ == network.n_iter_ - 15
+    assert len(network.history_) == network.n_iter_
+
+
+def test_the_network_walks_with_attention_too_and_reports_progress(capsys):
+    network = G2TNClassifier("G2TAN", **{**NETWORK, "network_options": {"heads": 2}, "verbose": 2, "patience": None}).fit(X, Y)
+    assert capsys.readouterr().err.count("epoch ") == 3
+    assert network.predict(X[:3]).shape == (3,)
+    with pytest.raises(ValueError, match="`conv` must be 'G2TN' or 'G2TAN'"):
+        G2TNClassifier("GCN").fit(X, Y)
+
+
+def test_progress_is_shown_when_asked_for(capsys):
+    clone(FEATURES).set_params(verbose=10, batch_size=20).fit_transform(X)
+    assert "Done" in "".join(capsys.readouterr())

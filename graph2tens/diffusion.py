@@ -58,17 +58,31 @@ def node_features(
     return algebra.lift_mul(variant.start(x), v, c) if variant.has_start else v
 
 
-def graph_features(x: Tensor, walk: RandomWalk, batch: Tensor | None = None, **options: object) -> Tensor:
+def graph_features(
+    x: Tensor,
+    walk: RandomWalk,
+    batch: Tensor | None = None,
+    *,
+    length: int,
+    degree: int,
+    increments: bool = True,
+    zero_start: bool = True,
+    time: bool = False,
+    coefficients: Tensor | None = None,
+) -> Tensor:
     r"""Exact graph features :math:`\Psi = \frac{1}{n} \sum_i \Phi_k(i)`, one row for each graph of a batch.
 
     Args:
         batch: (n,) graph of each node, as PyG has it; by default the walk's own, or one graph. A graph without nodes gets zeros.
-        options: those of :func:`node_features`.
+
+    The other arguments are those of :func:`node_features`.
 
     Shapes:
         - **output:** (number of graphs, 1 + d + .. + d^M)
     """
-    features = node_features(x, walk, **options)  # type: ignore[arg-type]
+    features = node_features(
+        x, walk, length=length, degree=degree, increments=increments, zero_start=zero_start, time=time, coefficients=coefficients
+    )
     batch = walk.batch if batch is None else batch
     if batch is None:
         return features.mean(0, keepdim=True) if walk.num_nodes else features.new_zeros(1, features.size(1))

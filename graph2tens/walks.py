@@ -123,8 +123,8 @@ def random_walk(
         num_nodes: n; by default the highest index plus one, which misses isolated nodes at the end.
         edge_weight: (E,) weights >= 0 with a positive sum at every node that has out-edges; 1 by default.
         laziness: a in [0, 1), the probability to stay put.
-        batch: (n,) graph of each node in a disjoint union, as PyG batches have it. It only helps precision: attributes are
-            centred graph by graph.
+        batch: (n,) graph of each node in a disjoint union, as PyG batches have it. The walk does not depend on it;
+            :func:`graph_features` pools by it, and fast backends centre attributes graph by graph for precision.
 
     Shapes:
         - **output:** :class:`RandomWalk` with at most E + n entries. Probabilities are float64 where no weights are given and

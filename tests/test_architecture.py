@@ -129,7 +129,7 @@ def test_public_methods_of_the_algebra_explain_themselves():
 
 def test_exact_functions_share_their_options():
     shared = {"length", "degree", "increments", "zero_start", "time", "coefficients"}
-    for function in (g2t.node_features, g2t.forward_features, g2t.sampled_node_features):
+    for function in (g2t.node_features, g2t.graph_features, g2t.forward_features, g2t.sampled_node_features):
         parameters = inspect.signature(function).parameters
         assert shared <= parameters.keys()
         defaults = {name: parameters[name].default for name in ("increments", "zero_start", "time", "coefficients")}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import oracles
 import pytest
 import torch
@@ -103,7 +102,6 @@ def test_products_are_those_of_dense_matrices(graph):
     assert_close(v @ A, H.mul(v[:, None], a).sum(0))
     assert_close((A @ B) @ v, A @ (B @ v))
     assert_close((v @ A) @ B, v @ (A @ B))
-    assert_close(dense(A**0) + a - a, dense(A**0))
     assert_close(dense(A**0 @ A), a)
 
 
@@ -138,7 +136,7 @@ def test_adjacency_takes_signed_weights_and_is_not_completed():
     A = torch.zeros(4, 4, dtype=torch.float64)
     A[tuple(graph.edges.T)] = weights.double()
     assert_close(dense(adjacency)[..., 0], A)
-    assert np.asarray(adjacency[3, 3]).tolist() == [0, 0, 0]
+    assert adjacency[3, 3].tolist() == [0, 0, 0]
 
 
 @pytest.mark.parametrize(

@@ -306,8 +306,7 @@ def test_autocast(conv, device):
         torch.testing.assert_close(model.eval()(batch.x, batch.edge_index, batch.batch).float(), want, atol=0.1, rtol=0.1)
 
 
-@both
-@pytest.mark.parametrize("given", ["edge_index", "walk"])
+@pytest.mark.parametrize(("conv", "given"), [("G2TN", "edge_index"), ("G2TAN", "walk")])
 def test_torch_compile(conv, given):
     """With aot_eager, which traces forward and backward as inductor does but needs no compiler at hand."""
     torch._dynamo.reset()
@@ -333,6 +332,8 @@ def test_torch_export_takes_a_walk(conv):
     stored.seek(0)
     x = torch.randn_like(BATCH.x)
     torch.testing.assert_close(torch.export.load(stored).module()(x, walk, **arguments), model(x, walk, **arguments))
+    with pytest.raises(TypeError, match=r"model\.walk"):
+        torch.export.export(model, (BATCH.x, BATCH.edge_index), arguments)
 
 
 @both

@@ -19,7 +19,7 @@ from ..backends.projection import project
 from ..low_rank import low_rank_features
 from ..walks import RandomWalk
 from .init import LEVELS_FROM, glorot_by_level_, lift_coefficients, squared_tensor_norms
-from .transition import as_walk, attention, edge_attributes
+from .transition import as_walk, attention, edge_attributes, exporting
 
 
 class WalkConv(torch.nn.Module):
@@ -176,7 +176,8 @@ class WalkConv(torch.nn.Module):
             time=self.time,
             coefficients=self.coefficients,
             bias=self.projection_bias,
-            backend=self.backend,
+            # Exported programs have the recursion in plain operators: they should run where Numba is not.
+            backend="reference" if self.backend == "auto" and exporting() else self.backend,
             recompute=self.recompute,
         )
 

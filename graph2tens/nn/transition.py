@@ -7,17 +7,43 @@ directions, the two are the same. For directed graphs give ``edge_index.flip(0)`
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import leaky_relu
+from torch.utils import _pytree as pytree
 
 from ..walks import RandomWalk, random_walk
 
-# Walks can be arguments of exported programs and be saved with them.
-torch.export.register_dataclass(RandomWalk, serialized_type_name="graph2tens.RandomWalk")
+exporting = getattr(torch.compiler, "is_exporting", torch.compiler.is_compiling)  # PyTorch 2.6 has only the latter
+
+
+def _flatten(walk: RandomWalk) -> tuple[list[Any], tuple[int, bool]]:
+    return [getattr(walk, name) for name in _TENSORS], (walk.num_nodes, walk.stochastic)
+
+
+def _flatten_with_keys(walk: RandomWalk) -> tuple[list[tuple[Any, Any]], tuple[int, bool]]:
+    return [(pytree.GetAttrKey(name), getattr(walk, name)) for name in _TENSORS], (walk.num_nodes, walk.stochastic)
+
+
+def _unflatten(tensors: Iterable[Any], context: Any) -> RandomWalk:
+    return RandomWalk(num_nodes=context[0], stochastic=context[1], **dict(zip(_TENSORS, tensors, strict=True)))
+
+
+# Walks can be arguments of exported programs and be saved with them; what backends derived from a walk stays behind.
+_TENSORS = ("row_ptr", "col", "probabilities", "edge_position", "batch")
+pytree.register_pytree_node(
+    RandomWalk,
+    _flatten,
+    _unflatten,
+    serialized_type_name="graph2tens.RandomWalk",
+    to_dumpable_context=list,
+    from_dumpable_context=tuple,
+    flatten_with_keys_fn=_flatten_with_keys,
+)
 torch.serialization.add_safe_globals([RandomWalk])
 
 
@@ -48,10 +74,16 @@ def as_walk(
         if edge_index.num_nodes != num_nodes:
             raise ValueError(f"the walk must have one node for each row of `x`, {num_nodes} (got {edge_index.num_nodes}).")
         return edge_index
-    return _build(edge_index, num_nodes, edge_weight, self_loops, laziness, batch)
+    if exporting():
+        raise TypeError(
+            "`edge_index` must be a RandomWalk in torch.export (got edges), since how many steps a walk has depends on the data. "
+            "Export with model.walk(edge_index, num_nodes) in the place of edge_index."
+        )
+    # For the same reason torch.compile gets one break of the graph here, and not one for each check.
+    walk: RandomWalk = torch.compiler.disable(_build)(edge_index, num_nodes, edge_weight, self_loops, laziness, batch)
+    return walk
 
 
-@torch.compiler.disable  # how many steps a walk has depends on the data: one break of the graph, and not one for each check
 def _build(
     edge_index: Tensor, num_nodes: int, edge_weight: Tensor | None, self_loops: bool, laziness: float, batch: Tensor | None
 ) -> RandomWalk:

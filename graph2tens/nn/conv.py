@@ -11,13 +11,14 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.nn import Parameter
-from torch.nn.functional import dropout, layer_norm, linear
+from torch.nn.functional import layer_norm, linear
 from torch.nn.parameter import UninitializedParameter
 
 from ..algebra import check_integer
 from ..backends.projection import project
 from ..low_rank import low_rank_features
 from ..walks import RandomWalk
+from .dropout import dropout
 from .init import LEVELS_FROM, glorot_by_level_, lift_coefficients, squared_tensor_norms
 from .transition import as_walk, attention, edge_attributes, exporting
 
@@ -324,7 +325,7 @@ class G2TANConv(WalkConv):
             along = edge_attributes(walk, edge_attr.to(x.dtype)) @ self.edge_attention
         p = attention(walk, source, target, along, self.negative_slope)
         if self.training and self.dropout > 0:
-            return walk.with_probabilities(dropout(p, self.dropout), stochastic=False)
+            return walk.with_probabilities(dropout(p, self.dropout, training=True), stochastic=False)
         return walk.with_probabilities(p, stochastic=True)
 
     @torch.no_grad()

@@ -9,12 +9,12 @@ from typing import Any
 import torch
 import torch_geometric.nn as pyg
 from torch import Tensor
-from torch.nn.functional import dropout as drop
 from torch_geometric.nn.resolver import activation_resolver, aggregation_resolver
 
 from ..algebra import check_integer
 from ..walks import RandomWalk
 from .conv import WalkConv
+from .dropout import dropout as drop
 from .pooling import GatedPooling
 from .resolve import Conv, make_conv
 
@@ -99,7 +99,7 @@ class GraphTensNet(torch.nn.Module):
             # our convs have their own norm, before they mix
             self.norms.append(torch.nn.Identity() if isinstance(layer, WalkConv) else _norm(width, norms))
             widths.append(width)
-        self.jk = pyg.JumpingKnowledge(jk) if jk is not None and num_layers > 0 else None
+        self.jk = _jumping_knowledge(jk) if num_layers else None
         width = sum(widths) if jk == "cat" and widths else width
 
         self.pool = GatedPooling(width, post_channels) if pool == "gated" else None if pool is None else aggregation_resolver(pool)
@@ -183,9 +183,9 @@ class GraphTensNet(torch.nn.Module):
 class ResidualBlock(torch.nn.Module):
     """``dropout(norm(act(linear(x)))) + skip(x)``, where skip is a linear map, the identity, or nothing."""
 
-    def __init__(self, mlp: pyg.MLP, skip: torch.nn.Module | None) -> None:
+    def __init__(self, mlp: pyg.MLP, skip: torch.nn.Module | None, dropout: float) -> None:
         super().__init__()
-        self.mlp, self.skip = mlp, skip
+        self.mlp, self.skip, self.dropout = mlp, skip, dropout
 
     def reset_parameters(self) -> None:
         for linear in self.mlp.lins:  # Glorot everywhere, as the functionals are
@@ -195,8 +195,19 @@ class ResidualBlock(torch.nn.Module):
             self.skip.reset_parameters()
 
     def forward(self, x: Tensor) -> Tensor:
-        h: Tensor = self.mlp(x)
+        h = drop(self.mlp(x), self.dropout, self.training)
         return h if self.skip is None else h + self.skip(x)
+
+
+class MaximumOfLayers(torch.nn.Module):
+    """PyG's ``JumpingKnowledge("max")``, which stacks along the last axis and so takes twice the time on CPUs."""
+
+    def forward(self, layers: list[Tensor]) -> Tensor:
+        return torch.stack(layers).amax(0)
+
+
+def _jumping_knowledge(kind: str | None) -> torch.nn.Module | None:
+    return MaximumOfLayers() if kind == "max" else None if kind is None else pyg.JumpingKnowledge(kind)
 
 
 def _mlp(
@@ -205,11 +216,11 @@ def _mlp(
     blocks = torch.nn.ModuleList()
     for layer in range(check_integer(layers, "pre_layers and post_layers", 0)):
         width = channels if layer else in_channels
-        # PyG's MLP of one layer: linear, activation, norm, dropout
+        # PyG's MLP of one layer: linear, activation, norm
         kind = None if norms is None else "LayerNorm"
-        mlp = pyg.MLP([width, channels], dropout=dropout, act=act, act_first=True, norm=kind, norm_kwargs=norms, plain_last=False)
+        mlp = pyg.MLP([width, channels], act=act, act_first=True, norm=kind, norm_kwargs=norms, plain_last=False)
         across = torch.nn.Identity() if layer else _linear(width, channels)
-        block = ResidualBlock(mlp, across if skip else None)
+        block = ResidualBlock(mlp, across if skip else None, dropout)
         block.reset_parameters()
         blocks.append(block)
     return blocks

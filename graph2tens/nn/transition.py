@@ -92,6 +92,7 @@ def _build(
     if self_loops:
         edge_index, edge_weight = _with_self_loops(edge_index, num_nodes, edge_weight)
     walk = random_walk(edge_index, num_nodes=num_nodes, edge_weight=edge_weight, laziness=laziness, batch=batch)
+    _ = walk.row  # cached properties take a lock, which torch.compile cannot trace: compute this one now
     return walk if edge_index.size(1) == given else replace(walk, edge_position=walk.edge_position[:given])
 
 

@@ -191,13 +191,28 @@ def test_monte_carlo_error_falls_like_one_over_the_root_of_samples(variant):
     assert 3.2 < ratio < 5.0  # 4 expected; a rate of 1/samples would give 16, a bias 1
 
 
-@pytest.mark.parametrize("chunk", [2**24, 400], ids=["at_once", "in_rounds"])
 @pytest.mark.parametrize("variant", [{}, {"time": True}, {"increments": False}], ids=str)
-def test_standard_error_is_the_spread_of_the_estimate(variant, chunk, monkeypatch):
-    monkeypatch.setattr(diffusion, "_CHUNK_NUMBERS", chunk)  # in rounds: 14 to 33 samples at a time
+def test_standard_error_is_the_spread_of_the_estimate(variant):
     errors, claimed = monte_carlo(200, 60, **variant)
     assert 0.85 < float((errors / claimed).square().mean()) < 1.15
     assert float((errors / claimed).mean(0).abs().max()) < 4.5 / 60**0.5  # unbiased, entry by entry
+
+
+@pytest.mark.parametrize("chunk", [1, 100, 2**24])
+def test_rounds_add_up_to_mean_and_standard_error_of_all_samples(chunk, monkeypatch):
+    graph, samples, drawn = corner("star"), 23, []
+    walk, x = walk_on(graph), attributes(graph)
+
+    def recorded(*arguments):
+        drawn.append(g2t.sample_walks(*arguments))
+        return drawn[-1]
+
+    monkeypatch.setattr(diffusion, "_CHUNK_NUMBERS", chunk)
+    monkeypatch.setattr(diffusion, "sample_walks", recorded)
+    estimate, error = g2t.sampled_node_features(x, walk, samples=samples, length=3, degree=2)
+    seen = g2t.sequence_features(x[torch.cat(drawn)], degree=2).view(samples, graph.n, -1)
+    assert_close(estimate, seen.mean(0))
+    assert_close(error, seen.std(0) / samples**0.5)
 
 
 def test_sampling_is_repeatable_by_its_generator():

@@ -16,9 +16,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from .checks import check_coefficients as check_coefficients
-from .checks import check_fits, check_floating
-from .checks import check_integer as check_integer
+from .checks import check_coefficients, check_fits, check_floating, check_integer
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from torch.nn import Parameter
 from torch.nn.functional import layer_norm, linear
 from torch.nn.parameter import UninitializedParameter
 
-from ..algebra import check_integer
+from ..checks import check_integer
 from ..backends.projection import project
 from ..low_rank import low_rank_features
 from ..walks import RandomWalk

@@ -11,7 +11,7 @@ import torch_geometric.nn as pyg
 from torch import Tensor
 from torch_geometric.nn.resolver import activation_resolver, aggregation_resolver
 
-from ..algebra import check_integer
+from ..checks import check_integer
 from ..walks import RandomWalk
 from .conv import WalkConv
 from .dropout import dropout as drop

@@ -14,8 +14,8 @@ from torch.nn import Parameter
 from torch.nn.functional import layer_norm, linear
 from torch.nn.parameter import UninitializedParameter
 
-from ..checks import check_integer
 from ..backends.projection import project
+from ..checks import check_integer
 from ..low_rank import low_rank_features
 from ..walks import RandomWalk
 from .dropout import dropout

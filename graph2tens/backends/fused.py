@@ -64,8 +64,7 @@ class Recursion:
         kept, kept_s = self._states(max(0, int(slots.max()) + 1))
         work, work_s = self._states(max(0, -int(slots.min())))
         out = torch.empty_like(self.a)
-        call = self._bind(self._kernels.forward, slots, kept, work, kept_s, work_s, (offset, batch, out))
-        self._run(lambda first, last, begin, end: call(first, last, begin, end), 0, self.length)
+        self._run(self._bind(self._kernels.forward, slots, kept, work, kept_s, work_s, (self.start, offset, batch, out)), 0, self.length)
         if not self.start:
             _ = out.copy_(_slot(slots[-1], kept, work)) if self.length else out.zero_()
         return out, kept, kept_s
@@ -102,7 +101,7 @@ class Recursion:
             slots[missing] = -1 - np.arange(len(missing))
             work, work_s = self._states(len(missing))
             if missing:
-                nothing = (self.a, transposed[0], self.a)  # for the start factor, which is not reached
+                nothing = (False, self.a, transposed[0], self.a)  # no start factor here
                 again = self._bind(self._kernels.forward, slots, kept, work, kept_s, work_s, nothing)
                 self._run(again, begin, end - 1)
             g = gradients
@@ -133,8 +132,8 @@ class Recursion:
     def _kernels(self) -> Kernels:
         share, widest = self.a.size(2) // self.p.size(1), _REGISTER_BYTES // self.a.element_size()
         width = next(size for size in (16, 8, 4, 2, 1) if size <= widest and share % size == 0)
-        flags = (self.increments, self.time, self.start, not self.stochastic, self.coefficient_gradient, self.probability_gradient)
-        return kernels(Config(self.a.size(1), width, *flags))
+        flags = (self.increments, self.time, not self.stochastic, self.coefficient_gradient, self.probability_gradient)
+        return kernels(Config(self.a.size(1), width, *flags), str(self.a.dtype))
 
     @property
     def _clocks(self) -> NDArray[Any]:
@@ -146,7 +145,7 @@ class Recursion:
         """The kernel waiting for blocks and steps."""
         *states, after = rest
         common = (*states, self.a, self.tau, self.c, self.p, self.row_ptr, self.col, *after)
-        views = (self.blocks.numpy(), self._clocks, slots, *(tensor.numpy() for tensor in common))
+        views = (self.blocks.numpy(), self._clocks, slots, *(value.numpy() if isinstance(value, Tensor) else value for value in common))
         return lambda *where: kernel(*where, *views)
 
     def _run(self, kernel: Callable[..., None], begin: int, end: int, reverse: bool = False) -> None:

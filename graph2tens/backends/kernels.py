@@ -6,14 +6,12 @@ States are addressed by slots: slot t >= 0 is ``kept[t]``, which lives until the
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from numba import njit
-
+from .compiling import compiled
 from .tiles import Config, adjoint_finish_tile, adjoint_in_tile, adjoint_out_tile, finish_tile, forward_tile
 
 
@@ -25,40 +23,17 @@ class Kernels(NamedTuple):
     adjoint: Callable[..., None]
 
 
-def compiled(function: Callable[..., Any]) -> Any:
-    """Compile at first use and keep the result on disk, beside this file or in the user's cache; if neither can be written, in memory."""
-    options = {"nogil": True, "boundscheck": False, "error_model": "numpy"}
-    try:
-        return njit(cache=True, **options)(function)
-    except RuntimeError:  # Numba found no place to write to
-        return njit(**options)(function)
-
-
 @cache
-def _sources() -> str:
-    """Numba takes the time stamp of one file to decide whether what it kept on disk is current; the kernels are made from several."""
-    here = Path(__file__).parent
-    return hashlib.sha256(b"".join((here / name).read_bytes() for name in ("chain.py", "lanes.py", "tiles.py"))).hexdigest()
-
-
-@compiled
-def _state(slot, kept, work):  # type: ignore[no-untyped-def]
-    return kept[slot] if slot >= 0 else work[-1 - slot]
-
-
-@cache
-def kernels(config: Config) -> Kernels:
-    """The kernels of a configuration; each is compiled when it is first called, which takes a second or two unless it is on disk."""
+def kernels(config: Config, dtype: str) -> Kernels:
+    """The kernels of a configuration and floating type; each is compiled at its first call, which takes a second unless it is on disk."""
     key, first_key, width = config.key, config.first_step().key, config.width
-    start, carried, outgoing = config.start, config.carried, config.increments or config.probability_gradient
-    probability_gradient = config.probability_gradient
-    sources = _sources()  # a constant of every kernel, and so part of its key on disk
+    carried, probability_gradient = config.carried, config.probability_gradient
+    outgoing = config.increments or probability_gradient
 
     def forward(  # type: ignore[no-untyped-def]
-        first, last, begin, end, blocks, clocks, slots, kept, work, kept_s, work_s, a, tau, c, p, row_ptr, col, offset, batch, out
+        first, last, begin, end, blocks, clocks, slots, kept, work, kept_s, work_s, a, tau, c, p, row_ptr, col, start, offset, batch, out
     ):
         """Steps `begin` to `end` on the blocks from `first` to `last`, and after the last step the start factor."""
-        sources  # noqa: B018
         R, H = a.shape[2], p.shape[1]
         share = R // H
         b = first
@@ -68,8 +43,14 @@ def kernels(config: Config) -> Kernels:
             while e < last and blocks[1, e] == 0:
                 e += 1
             for step in range(begin, end):
-                f, s = _state(slots[step], kept, work), _state(slots[step], kept_s, work_s)
-                f_new, s_new = _state(slots[step + 1], kept, work), _state(slots[step + 1], kept_s, work_s)
+                f, s = (
+                    (kept[slots[step]] if slots[step] >= 0 else work[-1 - slots[step]]),
+                    (kept_s[slots[step]] if slots[step] >= 0 else work_s[-1 - slots[step]]),
+                )
+                f_new, s_new = (
+                    (kept[slots[step + 1]] if slots[step + 1] >= 0 else work[-1 - slots[step + 1]]),
+                    (kept_s[slots[step + 1]] if slots[step + 1] >= 0 else work_s[-1 - slots[step + 1]]),
+                )
                 clock = clocks[step]
                 for i in range(blocks[0, b], blocks[0, e]):
                     for head in range(H):
@@ -84,7 +65,10 @@ def kernels(config: Config) -> Kernels:
                             else:
                                 forward_tile(key, (i, lane, R, head, H, clock, a, tau, c, p, row_ptr, col, f, s, f_new))
             if start and end == clocks.size:
-                f, s = _state(slots[end], kept, work), _state(slots[end], kept_s, work_s)
+                f, s = (
+                    (kept[slots[end]] if slots[end] >= 0 else work[-1 - slots[end]]),
+                    (kept_s[slots[end]] if slots[end] >= 0 else work_s[-1 - slots[end]]),
+                )
                 for i in range(blocks[0, b], blocks[0, e]):
                     for head in range(H):
                         for lane in range(head * share, (head + 1) * share, width):
@@ -96,7 +80,6 @@ def kernels(config: Config) -> Kernels:
 
     def adjoint_finish(first, last, empty, blocks, a, offset, batch, c, f, s, g, g_new, gs_new, da, dc):  # type: ignore[no-untyped-def]
         """Through the start factor: the gradient of its output `g` becomes that of the last state, and the first term of `da`."""
-        sources  # noqa: B018
         R, H = a.shape[2], s.shape[1]
         share = R // H
         for b in range(first, last):
@@ -113,7 +96,6 @@ def kernels(config: Config) -> Kernels:
         grads, grads_s, da, dc, dtau, dp,
     ):  # fmt: skip
         """Steps `end` back to `begin`; the gradient of the state after t steps is ``grads[t % 2]``."""
-        sources  # noqa: B018
         R, H = a.shape[2], p.shape[1]
         share = R // H
         b = first
@@ -122,7 +104,10 @@ def kernels(config: Config) -> Kernels:
             while e < last and blocks[1, e] == 0:
                 e += 1
             for step in range(end - 1, begin - 1, -1):
-                f, s = _state(slots[step], kept, work), _state(slots[step], kept_s, work_s)
+                f, s = (
+                    (kept[slots[step]] if slots[step] >= 0 else work[-1 - slots[step]]),
+                    (kept_s[slots[step]] if slots[step] >= 0 else work_s[-1 - slots[step]]),
+                )
                 g, gs, g_new, gs_new = grads[(step + 1) % 2], grads_s[(step + 1) % 2], grads[step % 2], grads_s[step % 2]
                 clock = clocks[step]
                 for block in range(b, e):
@@ -152,4 +137,9 @@ def kernels(config: Config) -> Kernels:
                                     adjoint_in_tile(key, incoming_arrays)
             b = e
 
-    return Kernels(compiled(forward), compiled(adjoint_finish), compiled(adjoint))
+    plain = replace(config, coefficient_gradient=False, probability_gradient=False)
+    return Kernels(
+        forward=compiled(forward, dtype, key) if config == plain else kernels(plain, dtype).forward,
+        adjoint_finish=compiled(adjoint_finish, dtype, key),
+        adjoint=compiled(adjoint, dtype, key),
+    )

@@ -9,17 +9,15 @@ Between forward and backward it keeps the projections and ``length`` states, (n,
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from . import threads
 from .fused import Recursion
 from .pattern import pattern
 from .problem import Problem
-from .projection import column_ranges, fused_centre, graphs_of, project_all, sum_columns
+from .projection import add_up_by_graph, fused_centre, graphs_of, project_all
 
 _DIFFERENTIABLE = 5  # the first so many inputs of the operator
 
@@ -99,8 +97,7 @@ def low_rank_backward(
     if need_offset:  # so far `da` holds the start factor's part alone, which is that of the offsets too
         d_offset = torch.zeros_like(offset)
         if increments and start:
-            arrays = [tensor.numpy() for tensor in (gradients.da.flatten(1), batch, d_offset.flatten(1))]
-            threads.run([partial(sum_columns, first, last, *arrays) for first, last in column_ranges(gradients.da.flatten(1))])
+            d_offset = add_up_by_graph(gradients.da.flatten(1), batch, offset.size(0)).view_as(offset)
     recursion.backward_steps(gradients, kept, kept_s, (t_ptr, t_row, t_position))
     d_tau, d_c = (part.sum(0) if need else a.new_empty(0) for part, need in ((gradients.dtau, need_tau), (gradients.dc, need_c)))
     return gradients.da, d_offset, d_tau, d_c, gradients.dp if need_p else a.new_empty(0)

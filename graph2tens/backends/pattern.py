@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+
 import numpy as np
 import torch
 from torch import Tensor
 
 from ..walks import RandomWalk
-from .kernels import compiled
+from .compiling import compiled
 
 _BLOCKS = 1024  # at most about so many blocks of nodes, however large the graph
 _BLOCK_WEIGHT = 256  # nodes + edges of a block in small graphs: its states stay in the cache of a core over all steps
@@ -29,8 +32,9 @@ def _pattern(row_ptr: Tensor, col: Tensor) -> tuple[Tensor, Tensor, Tensor, Tens
     n, E = row_ptr.numel() - 1, col.numel()
     t_ptr, t_row, t_position = (torch.zeros(size, dtype=torch.int64) for size in (n + 1, E, E))
     blocks = torch.empty(2, _BLOCKS + 2, dtype=torch.int64)
-    _transpose(row_ptr.numpy(), col.numpy(), t_ptr.numpy(), t_row.numpy(), t_position.numpy())
-    _cut(row_ptr.numpy(), col.numpy(), max(_BLOCK_WEIGHT, -(-(n + E) // _BLOCKS)), blocks.numpy())
+    transpose, cut = _kernels()
+    transpose(row_ptr.numpy(), col.numpy(), t_ptr.numpy(), t_row.numpy(), t_position.numpy())
+    cut(row_ptr.numpy(), col.numpy(), max(_BLOCK_WEIGHT, -(-(n + E) // _BLOCKS)), blocks.numpy())
     return t_ptr, t_row, t_position, blocks
 
 
@@ -39,7 +43,11 @@ def _(row_ptr: Tensor, col: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     return torch.empty_like(row_ptr), torch.empty_like(col), torch.empty_like(col), row_ptr.new_empty(2, _BLOCKS + 2)
 
 
-@compiled
+@cache
+def _kernels() -> tuple[Callable[..., None], Callable[..., None]]:
+    return compiled(_transpose, "int64"), compiled(_cut, "int64")
+
+
 def _transpose(row_ptr, col, t_ptr, t_row, t_position):  # type: ignore[no-untyped-def]
     """A counting sort by column, which keeps the order of rows."""
     n = row_ptr.size - 1
@@ -56,7 +64,6 @@ def _transpose(row_ptr, col, t_ptr, t_row, t_position):  # type: ignore[no-untyp
             place[j] += 1
 
 
-@compiled
 def _cut(row_ptr, col, weight, blocks):  # type: ignore[no-untyped-def]
     """Borders of blocks of at least `weight` nodes and edges, at most twice that where no edge crosses a border in between.
 

@@ -11,7 +11,7 @@ since that would fill them, and get no gradient.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -21,7 +21,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from ..walks import RandomWalk
 from . import threads
-from .kernels import compiled
+from .compiling import compiled
 from .problem import Problem
 
 # Transposes of sparse attributes, made with the first backward pass and forgotten with the attributes.
@@ -123,11 +123,11 @@ def centre(x: Tensor, batch: Tensor, graphs: int) -> tuple[Tensor, Tensor]:
 @torch.library.custom_op("graph2tens::centre", mutates_args=(), device_types="cpu")
 def fused_centre(x: Tensor, batch: Tensor, graphs: int) -> tuple[Tensor, Tensor]:
     """The same as `centre` on the CPU, reading x twice and writing once."""
-    x = x.contiguous()
-    centred, centres = torch.empty_like(x), x.new_zeros(graphs, x.size(1))
-    counts = torch.bincount(batch, minlength=graphs)
-    arrays = [tensor.detach().numpy() for tensor in (x, batch, counts, centred, centres)]
-    threads.run([partial(_centre_columns, first, last, *arrays) for first, last in column_ranges(x)])
+    x = x.detach().contiguous()
+    centred, centres = torch.empty_like(x), add_up_by_graph(x, batch, graphs)
+    arrays = [tensor.numpy() for tensor in (x, batch, torch.bincount(batch, minlength=graphs), centred, centres)]
+    kernel = column_kernels(str(x.dtype)).centre
+    threads.run([partial(kernel, first, last, *arrays) for first, last in _column_ranges(x)])
     return centred, centres
 
 
@@ -139,31 +139,46 @@ def _(x: Tensor, batch: Tensor, graphs: int) -> tuple[Tensor, Tensor]:
 fused_centre.register_autograd(lambda ctx, centred, centres: (centred, None, None))
 
 
-def column_ranges(matrix: Tensor) -> list[tuple[int, int]]:
-    """Columns for each thread: every sum over rows then has one owner and one order."""
+class ColumnKernels(NamedTuple):
+    """Loops over some of the columns of a matrix of nodes."""
+
+    add_up: Callable[..., None]
+    centre: Callable[..., None]
+
+
+@cache
+def column_kernels(dtype: str) -> ColumnKernels:
+    def add_up(first, last, values, batch, totals):  # type: ignore[no-untyped-def]
+        """Sum of the rows of each graph; `totals` starts at zero."""
+        for i in range(values.shape[0]):
+            total, row = totals[batch[i], first:last], values[i, first:last]
+            for column in range(last - first):
+                total[column] += row[column]
+
+    def centre(first, last, x, batch, counts, centred, centres):  # type: ignore[no-untyped-def]
+        """x without the mean of its graph; `centres` holds the sums and becomes the means."""
+        for g in range(centres.shape[0]):
+            total = centres[g, first:last]
+            for column in range(last - first):
+                total[column] /= max(counts[g], 1)
+        for i in range(x.shape[0]):
+            mean, row, target = centres[batch[i], first:last], x[i, first:last], centred[i, first:last]
+            for column in range(last - first):
+                target[column] = row[column] - mean[column]
+
+    return ColumnKernels(compiled(add_up, dtype), compiled(centre, dtype))
+
+
+def add_up_by_graph(values: Tensor, batch: Tensor, graphs: int) -> Tensor:
+    """Sum of the rows (n, columns) of each graph. Threads own columns, so every sum has one owner and one order."""
+    totals = values.new_zeros(graphs, values.size(1))
+    arrays = [tensor.numpy() for tensor in (values, batch, totals)]
+    add_up = column_kernels(str(values.dtype)).add_up
+    threads.run([partial(add_up, first, last, *arrays) for first, last in _column_ranges(values)])
+    return totals
+
+
+def _column_ranges(matrix: Tensor) -> list[tuple[int, int]]:
     columns = matrix.size(1)
     count = max(1, min(torch.get_num_threads(), columns // 16, matrix.numel() // 100_000))
     return list(pairwise(columns * part // count for part in range(count + 1)))
-
-
-@compiled
-def _centre_columns(first, last, x, batch, counts, centred, centres):  # type: ignore[no-untyped-def]
-    """Columns `first` to `last` of x without the mean of their graph, and the means; `centres` starts at zero."""
-    sum_columns(first, last, x, batch, centres)
-    for g in range(centres.shape[0]):
-        total = centres[g, first:last]
-        for column in range(last - first):
-            total[column] /= max(counts[g], 1)
-    for i in range(x.shape[0]):
-        centre, row, target = centres[batch[i], first:last], x[i, first:last], centred[i, first:last]
-        for column in range(last - first):
-            target[column] = row[column] - centre[column]
-
-
-@compiled
-def sum_columns(first, last, values, batch, totals):  # type: ignore[no-untyped-def]
-    """Sum of the rows of each graph, columns `first` to `last`; `totals` starts at zero."""
-    for i in range(values.shape[0]):
-        total, row = totals[batch[i], first:last], values[i, first:last]
-        for column in range(last - first):
-            total[column] += row[column]

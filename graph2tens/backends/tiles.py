@@ -27,7 +27,6 @@ class Config:
     width: int  # functionals in one register; divides the functionals of a head
     increments: bool
     time: bool
-    start: bool  # the start factor is applied at the end
     carried: bool  # level 0 is a state, not the constant 1
     coefficient_gradient: bool = False
     probability_gradient: bool = False

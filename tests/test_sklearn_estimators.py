@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from graph2tens.sklearn import G2TNClassifier, GraphTensClassifier, GraphTensFeatures, GraphTensKernel, WeisfeilerLehman
+from graph2tens.sklearn import G2TNClassifier, GraphTensClassifier, GraphTensFeatures, GraphTensKernel, ValidatedSVC, WeisfeilerLehman
 
 FEATURES = GraphTensFeatures(n_layers=2, n_functionals=8, n_waves=8)
 NETWORK = {"hidden_channels": 8, "num_layers": 1, "walk_length": 2, "epochs": 3, "batch_size": 8, "network_options": {"post_channels": 8}}
@@ -34,7 +34,7 @@ each_classifier = pytest.mark.parametrize("name", ["classifier", "network"])
 X, Y = rings_and_paths(24)
 
 
-@parametrize_with_checks([clone(estimator) for estimator in ESTIMATORS.values()])
+@parametrize_with_checks([ValidatedSVC(), *(clone(estimator) for estimator in ESTIMATORS.values())])
 def test_the_checks_of_scikit_learn_that_apply_to_graphs(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -158,20 +158,20 @@ def test_wrong_targets_are_named(name):
 def test_the_classifier_chooses_by_the_validation_data_alone_and_does_not_train_on_it():
     classifier = GraphTensClassifier(FEATURES, C=(0.1, 1, 10), gamma=(0.3, 3), random_state=0)
     classifier.fit(X[:16], Y[:16], X[16:], Y[16:])
-    assert classifier.svc_.shape_fit_[0] == 16
-    best = max(row["accuracy"] for row in classifier.validation_table_)
-    chosen = [row for row in classifier.validation_table_ if (row["C"], row["gamma"]) == (classifier.C_, classifier.gamma_)]
-    assert chosen[0]["accuracy"] == best == classifier.validation_accuracy_ == classifier.score(X[16:], Y[16:])
+    assert classifier.svm_.svc_.shape_fit_[0] == 16
+    best = max(row["accuracy"] for row in classifier.svm_.validation_table_)
+    chosen = [row for row in classifier.svm_.validation_table_ if (row["C"], row["gamma"]) == (classifier.svm_.C_, classifier.svm_.gamma_)]
+    assert chosen[0]["accuracy"] == best == classifier.svm_.validation_accuracy_ == classifier.score(X[16:], Y[16:])
     # other validation answers, other choice of temperature; the same training data, the same columns
     turned = clone(classifier).fit(X[:16], Y[:16], X[16:], Y[16:][::-1])
-    np.testing.assert_array_equal(turned.standardiser_.shift, classifier.standardiser_.shift)
-    assert turned.validation_accuracy_ < classifier.validation_accuracy_
+    np.testing.assert_array_equal(turned.svm_.standardiser_.shift, classifier.svm_.standardiser_.shift)
+    assert turned.svm_.validation_accuracy_ < classifier.svm_.validation_accuracy_
 
 
 @pytest.mark.parametrize(("validation", "refit", "trained"), [(0.25, True, 24), (0.25, False, 18), (4, True, 24), ("auto", False, 24)])
 def test_graphs_set_aside_are_trained_on_after_the_choice(validation, refit, trained):
     classifier = GraphTensClassifier(FEATURES, C=(1,), gamma=(1,), validation=validation, refit=refit, random_state=0).fit(X, Y)
-    assert classifier.svc_.shape_fit_[0] == trained
+    assert classifier.svm_.svc_.shape_fit_[0] == trained
 
 
 @pytest.mark.parametrize("validation", [0, -1, 1, True, "all"])

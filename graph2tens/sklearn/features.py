@@ -73,7 +73,7 @@ class GraphTensFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         degree: int = 2,
         n_layers: int = 10,
         n_functionals: int = 128,
-        n_waves: int = 256,
+        n_waves: int = 512,
         *,
         frequency: tuple[float, float] = (1.0, 4.0),
         functionals: str = "random",

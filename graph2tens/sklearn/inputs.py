@@ -173,7 +173,7 @@ def _attributes_or_labels(values: Any, count: int, where: str, name: str = "x") 
         return None, table.reshape(-1).tolist()
     if table.dtype.kind not in "biuf":
         raise TypeError(f"{where} must have numbers in the columns of `{name}` (got {table.dtype}).")
-    return table.reshape(count, -1).astype(np.float64), None
+    return (table[:, None] if table.ndim == 1 else table).astype(np.float64), None
 
 
 def _labels(values: Any, count: int, where: str, name: str) -> list[Hashable]:

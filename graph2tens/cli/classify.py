@@ -1,0 +1,133 @@
+"""`graph2tens classify`: how good are features without training? Accuracy over the paper's splits."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+MODELS = {"features": "GraphTensFeatures+SVM", "wl": "WL+SVM"}
+
+
+def classify(
+    dataset: Annotated[str, typer.Argument(help="A data set by name, or a folder in TU format, with a class for each graph.")],
+    method: Annotated[
+        str, typer.Option(help="features: random walk features; wl: the Weisfeiler-Lehman kernel, a baseline; or both.")
+    ] = "features",
+    seeds: Annotated[str, typer.Option(help="Splits, as 0-9 or 0,3,5-7. A seed draws the split and the functionals.")] = "0-9",
+    walk_length: Annotated[int | None, typer.Option(min=0, help="Steps of a walk; 1 if not given.")] = None,
+    degree: Annotated[int | None, typer.Option(min=1, help="Highest tensor degree; 2 if not given.")] = None,
+    layers: Annotated[int | None, typer.Option(min=0, help="Layers of random functionals; 10 if not given.")] = None,
+    functionals: Annotated[int | None, typer.Option(min=1, help="Random functionals of a layer; 128 if not given.")] = None,
+    waves: Annotated[int | None, typer.Option(min=0, help="Random waves of a layer; 512 if not given.")] = None,
+    increments: Annotated[bool | None, typer.Option(help="Walks see changes of attributes, or the attributes themselves.")] = None,
+    zero_start: Annotated[bool | None, typer.Option(help="Walks see the attributes they start with.")] = None,
+    with_time: Annotated[bool | None, typer.Option("--time/--no-time", help="Walks count their steps.")] = None,
+    degree_attribute: Annotated[bool | None, typer.Option(help="Describe nodes by their degree too.")] = None,
+    pooling: Annotated[str | None, typer.Option(help="sqrt (if not given), sum, mean or both.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder of the records. Runs that are recorded there are skipped.")] = Path("results"),
+    jobs: Annotated[int | None, typer.Option(min=1, help="Threads; all cores if not given.")] = None,
+    data_root: Annotated[Path | None, typer.Option(help="Folder with data sets; see `graph2tens info`.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the record of each split as a line of JSON.")] = False,
+) -> None:
+    """Classify graphs without training a network, and compare with the paper's networks.
+
+    For each split: features of all graphs, an SVM whose C and width are chosen on the validation part, accuracy on the test part. Each
+    finished split becomes one line of OUT/features.jsonl, like the runs of [bold]graph2tens reproduce[/bold].
+
+    Examples:
+
+      graph2tens classify NCI1 --method both
+
+      graph2tens classify digits --seeds 0-2 --layers 5
+    """
+    from ..datasets import load
+    from ..experiments.config import KEY
+    from ..experiments.provenance import cores
+    from ..experiments.store import RunStore
+    from ..sklearn.evaluate import TABLE, evaluate
+    from .reproduce import parse_seeds
+
+    if method not in (*MODELS, "both"):
+        raise typer.BadParameter(f"{method!r} is neither features, wl nor both.", param_hint="--method")
+    if pooling not in (None, "sqrt", "sum", "mean", "both"):
+        raise typer.BadParameter(f"{pooling!r} is neither sqrt, sum, mean nor both.", param_hint="--pooling")
+    numbers = parse_seeds(seeds)
+    given = {
+        "walk_length": walk_length,
+        "degree": degree,
+        "n_layers": layers,
+        "n_functionals": functionals,
+        "n_waves": waves,
+        "increments": increments,
+        "zero_start": zero_start,
+        "time": with_time,
+        "degree_attribute": degree_attribute,
+        "pooling": pooling,
+    }
+    data = load(dataset, data_root)
+    records = []
+    with RunStore(out / f"{TABLE}.jsonl", KEY) as store:
+        for model in MODELS.values() if method == "both" else [MODELS[method]]:
+            options = unusual(given) if model == MODELS["features"] else {}
+            variant = variant_name(options)
+            for seed in numbers:
+                key = (TABLE, data.name, model, variant, 0, "authors", seed, None)
+                record = next((line for line in store.records() if store.key(line) == key), None)
+                if record is None:
+                    record = evaluate(data, model, seed, variant=variant, n_jobs=jobs or cores(), **options)
+                    store.append(record)
+                records.append(record)
+                if as_json:
+                    print(json.dumps(record), flush=True)
+                else:
+                    _show_split(record)
+    if not as_json:
+        _show_summary(data.name, records)
+        print(f"Records: {store.path}")
+
+
+def unusual(given: dict[str, Any]) -> dict[str, Any]:
+    """Those options that differ from the defaults of the features, so that asking for a default is not another variant."""
+    from ..sklearn import GraphTensFeatures
+
+    usual = GraphTensFeatures().get_params()
+    return {name: value for name, value in given.items() if value is not None and value != usual[name]}
+
+
+def variant_name(options: dict[str, Any]) -> str:
+    """``base``, or what is unusual: ``n_layers=5 pooling=mean``."""
+    return " ".join(f"{name}={value}" for name, value in options.items()) or "base"
+
+
+def _show_split(record: dict[str, Any]) -> None:
+    print(
+        f"{record['model']} {'' if record['variant'] == 'base' else record['variant'] + ' '}split {record['seed']}: "
+        f"test {record['test_accuracy']:.2%}, validation {record['validation_accuracy']:.2%}, {record['seconds']:.1f} s",
+        flush=True,
+    )
+
+
+def _show_summary(dataset: str, records: list[dict[str, Any]]) -> None:
+    import numpy as np
+    from rich.console import Console
+    from rich.table import Table
+
+    from ..experiments.paper_numbers import PUBLISHED
+
+    table = Table(title=f"Test accuracy on {dataset}, %", title_justify="left")
+    for name in ("model", "accuracy", "splits", "seconds a split", "source"):
+        table.add_column(name, justify="left" if name in ("model", "source") else "right")
+    for model, variant in dict.fromkeys((record["model"], record["variant"]) for record in records):
+        chosen = [record for record in records if (record["model"], record["variant"]) == (model, variant)]
+        test = 100 * np.array([record["test_accuracy"] for record in chosen])
+        seconds = np.mean([record["seconds"] for record in chosen])
+        name = model if variant == "base" else f"{model} {variant}"
+        table.add_row(name, f"{test.mean():.1f} ± {test.std():.1f}", str(test.size), f"{seconds:.1f}", "measured here")
+    for number in PUBLISHED:
+        if number.dataset == dataset and number.table == "nci":
+            spread = "" if number.std is None else f" ± {number.std}"
+            table.add_row(number.model, f"{number.mean}{spread}", str(number.seeds or ""), "", "paper, trained")
+    Console(highlight=False, width=100).print(table)

@@ -1,0 +1,119 @@
+"""`graph2tens features`: a data set as a table of numbers, for whatever comes next."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from ..datasets import GraphDataset
+
+FORMATS = (".parquet", ".npz")
+
+
+def features(
+    dataset: Annotated[str, typer.Argument(help="A data set by name, or a folder in TU format.")],
+    out: Annotated[Path, typer.Option(help="The table to write: .parquet (needs graph2tens[data]) or .npz.")],
+    exact: Annotated[bool, typer.Option("--exact", help="All coordinates of the exact feature of one walk: for few attributes.")] = False,
+    walk_length: Annotated[int, typer.Option(min=0, help="Steps of a walk.")] = 1,
+    degree: Annotated[int, typer.Option(min=1, help="Highest tensor degree.")] = 2,
+    layers: Annotated[int, typer.Option(min=0, help="Layers of random functionals.")] = 10,
+    functionals: Annotated[int, typer.Option(min=1, help="Random functionals of each degree in a layer.")] = 128,
+    waves: Annotated[int, typer.Option(min=0, help="Random waves that describe how a layer's outputs are distributed.")] = 512,
+    increments: Annotated[bool, typer.Option(help="Walks see changes of attributes, or the attributes themselves.")] = True,
+    zero_start: Annotated[bool, typer.Option(help="Walks see the attributes they start with.")] = True,
+    with_time: Annotated[bool, typer.Option("--time/--no-time", help="Walks count their steps.")] = False,
+    degree_attribute: Annotated[bool, typer.Option(help="Describe nodes by their degree too.")] = True,
+    pooling: Annotated[
+        str | None, typer.Option(help="sqrt, sum, mean or both, for a row for each graph; none, for a row for each node.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Draws the functionals.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Threads; -1 for all cores.")] = -1,
+    data_root: Annotated[Path | None, typer.Option(help="Folder with data sets; see `graph2tens info`.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
+) -> None:
+    """Write the features of every graph of a data set (or node of a citation graph) as a table.
+
+    Nothing is trained: random functionals of what random walks see, layer upon layer, or with --exact all coordinates of one walk's
+    feature. The table has a row for each graph, a named column for each feature, and the columns graph (and node) and class.
+
+    Examples:
+
+      graph2tens features NCI1 --out nci1.parquet
+
+      graph2tens features digits --exact --walk-length 3 --degree 3 --pooling mean --out digits.npz
+    """
+    from ..datasets import load
+    from ..sklearn import GraphTensFeatures
+
+    if out.suffix not in FORMATS:
+        raise typer.BadParameter(f"{out.name!r} must end in {' or '.join(FORMATS)}.", param_hint="--out")
+    data = load(dataset, data_root)
+    pooling = pooling or ("none" if data.task == "node" else "sqrt")
+    made = GraphTensFeatures(
+        walk_length=walk_length,
+        degree=degree,
+        n_layers=layers,
+        n_functionals=functionals,
+        n_waves=waves,
+        functionals="exact" if exact else "random",
+        increments=increments,
+        zero_start=zero_start,
+        time=with_time,
+        degree_attribute=degree_attribute,
+        pooling=None if pooling == "none" else pooling,
+        n_jobs=jobs,
+        random_state=seed,
+    )
+    started = time.perf_counter()
+    table = made.fit_transform(data.graphs)
+    seconds = time.perf_counter() - started
+    out.parent.mkdir(parents=True, exist_ok=True)
+    _write(out, table, made.get_feature_names_out(), _keys(data, made.pooling is None))
+    facts = {"rows": table.shape[0], "columns": table.shape[1], "seconds": round(seconds, 3), "written": str(out)}
+    if as_json:
+        print(json.dumps(facts))
+        return
+    unit = "nodes" if made.pooling is None else "graphs"
+    print(f"{data.name}: {table.shape[1]:,} features of {table.shape[0]:,} {unit} in {seconds:.1f} s, written to {out}")
+
+
+def _keys(data: GraphDataset, of_nodes: bool) -> dict[str, Any]:
+    """The columns that say what a row is: graph, node, class."""
+    import numpy as np
+
+    sizes = [graph.num_nodes for graph in data.graphs]
+    graph = np.arange(len(sizes))
+    keys: dict[str, Any] = {"graph": np.repeat(graph, sizes) if of_nodes else graph}
+    if of_nodes:
+        keys["node"] = np.concatenate([np.arange(size) for size in sizes])
+    if all(one.y is not None for one in data.graphs):
+        classes = np.array([data.class_name(label) for label in data.labels.tolist()])
+        if of_nodes == (data.task == "node"):
+            keys["class"] = classes
+        elif of_nodes:  # every node carries the class of its graph
+            keys["class"] = np.repeat(classes, sizes)
+    return keys
+
+
+def _write(out: Path, table: Any, names: Any, keys: dict[str, Any]) -> None:
+    """All or nothing: a table that was cut short never stands at `out`."""
+    import numpy as np
+
+    unfinished = out.with_name(f".{out.name}.unfinished{out.suffix}")
+    try:
+        if out.suffix == ".npz":
+            np.savez_compressed(unfinished, features=table, names=names.astype(str), **keys)
+        else:
+            try:
+                import pandas as pd
+            except ImportError:
+                raise ImportError("Parquet files need pandas and pyarrow: pip install 'graph2tens[data]', or write .npz.") from None
+            pd.concat([pd.DataFrame(keys), pd.DataFrame(table, columns=names)], axis=1).to_parquet(unfinished, index=False)
+        unfinished.replace(out)
+    finally:
+        unfinished.unlink(missing_ok=True)

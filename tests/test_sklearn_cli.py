@@ -1,0 +1,155 @@
+"""`graph2tens features` and `graph2tens classify`, on every kind of data in TU format."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from graph2tens.cli import app
+from graph2tens.cli.classify import unusual, variant_name
+from graph2tens.datasets import load
+from graph2tens.sklearn import GraphTensFeatures
+
+FAST = ["--layers", "2", "--functionals", "8", "--waves", "8", "--jobs", "1"]
+
+
+def call(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+
+
+def write_tu(folder, kind: str, graphs: int = 40, classes: int = 2):
+    """Paths against stars, with the files that `kind` lists; some graphs are single nodes, some have no edges."""
+    rng = np.random.default_rng(0)
+    folder.mkdir(parents=True)
+    files: dict[str, list[str]] = {name: [] for name in ("A", "graph_indicator", "graph_labels", *kind.split())}
+    first = 1
+    for graph in range(graphs):
+        n, label = (1 if graph % 20 == 7 else int(rng.integers(3, 7))), graph % classes
+        pairs = [] if graph % 20 == 11 else [(0 if label else i - 1, i) for i in range(1, n)]
+        for a, b in [*pairs, *((b, a) for a, b in pairs)]:
+            files["A"].append(f"{first + a}, {first + b}")
+            if "edge_labels" in files:
+                files["edge_labels"].append(str(label))
+            if "edge_attributes" in files:
+                files["edge_attributes"].append(f"{rng.normal():.3f}, {label}.5")
+        files["graph_indicator"] += [str(graph + 1)] * n
+        files["graph_labels"].append(str(3 * label - 1))
+        if "node_labels" in files:
+            files["node_labels"] += [str(rng.integers(4)) for _ in range(n)]
+        if "node_attributes" in files:
+            files["node_attributes"] += [f"{rng.normal():.4f}, {label}" for _ in range(n)]
+        first += n
+    for name, lines in files.items():
+        (folder / f"{folder.name}_{name}.txt").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+KINDS = ["", "node_labels", "node_attributes", "node_labels node_attributes", "edge_labels", "node_labels edge_labels edge_attributes"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_any_data_set_is_classified_without_an_argument(kind, tmp_path):
+    folder = write_tu(tmp_path / "DATA", kind)
+    result = call("classify", folder, "--seeds", "0,1", "--out", tmp_path / "results", *FAST)
+    assert result.exit_code == 0, result.output
+    assert "GraphTensFeatures+SVM" in result.stdout
+    records = [json.loads(line) for line in (tmp_path / "results" / "features.jsonl").read_text().splitlines()]
+    assert [record["seed"] for record in records] == [0, 1]
+    assert np.mean([record["test_accuracy"] for record in records]) >= 0.6
+
+
+def test_a_record_is_like_those_of_trained_networks(tmp_path):
+    folder = write_tu(tmp_path / "DATA", "node_labels", classes=3)
+    result = call("classify", folder, "--method", "both", "--seeds", "0", "--out", tmp_path, "--json", *FAST)
+    assert result.exit_code == 0, result.output
+    ours, wl = map(json.loads, result.stdout.splitlines())
+    assert (ours["table"], ours["dataset"], ours["model"], ours["protocol"]) == ("features", "DATA", "GraphTensFeatures+SVM", "authors")
+    assert (wl["model"], wl["variant"]) == ("WL+SVM", "base")
+    assert ours["variant"] == "n_layers=2 n_functionals=8 n_waves=8"
+    for record in (ours, wl):
+        assert all(0 <= record[f"{part}_accuracy"] <= 1 for part in ("train", "validation", "test"))
+        assert record["seconds"] >= record["seconds_features"] > 0
+        assert {"commit", "versions", "machine", "finished", "options", "peak_memory_mib", "test_auroc", "curve"} <= record.keys()
+        assert record["options"]["chosen"]["C"] > 0
+
+
+def test_recorded_splits_are_not_computed_again(tmp_path):
+    folder = write_tu(tmp_path / "DATA", "node_labels")
+    first = call("classify", folder, "--seeds", "0", "--out", tmp_path, "--json", *FAST)
+    again = call("classify", folder, "--seeds", "0,1", "--out", tmp_path, "--json", *FAST)
+    assert again.stdout.splitlines()[0] == first.stdout.splitlines()[0]
+    assert len((tmp_path / "features.jsonl").read_text().splitlines()) == 2
+
+
+def test_the_same_seed_gives_the_same_record(tmp_path):
+    folder = write_tu(tmp_path / "DATA", "node_attributes")
+    one, two = (json.loads(call("classify", folder, "--seeds", "3", "--out", tmp_path / name, "--json", *FAST).stdout) for name in "ab")
+    for name in ("train_accuracy", "validation_accuracy", "test_accuracy", "test_auroc"):
+        assert one[name] == two[name]
+
+
+def test_asking_for_a_default_is_not_another_variant():
+    assert variant_name(unusual({"n_layers": 10, "pooling": "sqrt", "time": False, "degree": None})) == "base"
+    assert variant_name(unusual({"n_layers": 5, "pooling": "mean"})) == "n_layers=5 pooling=mean"
+
+
+def test_the_papers_numbers_stand_beside_ours_on_its_data(tmp_path, capsys):
+    from graph2tens.cli.classify import _show_summary
+
+    run = {"model": "GraphTensFeatures+SVM", "variant": "base", "test_accuracy": 0.85, "seconds": 10.0}
+    _show_summary("NCI1", [run, {**run, "test_accuracy": 0.84}])
+    shown = capsys.readouterr().out
+    assert "84.5 ± 0.5" in shown
+    assert "81.9 ± 1.2" in shown
+    assert "GraphTrans" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["classify", "digits", "--method", "forest"], "neither features, wl nor both"),
+        (["classify", "digits", "--pooling", "max"], "neither sqrt, sum, mean nor both"),
+        (["classify", "digits", "--seeds", "ten"], "write seeds as"),
+        (["features", "digits", "--out", "table.csv"], "must end in"),
+    ],
+)
+def test_wrong_usage_is_explained(arguments, message):
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.replace("│", " ").split())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("suffix", ["npz", "parquet"])
+def test_features_are_written_with_names_and_classes(kind, suffix, tmp_path):
+    folder, out = write_tu(tmp_path / "DATA", kind), tmp_path / "tables" / f"out.{suffix}"
+    result = call("features", folder, "--out", out, "--seed", 3, "--json", *FAST)
+    assert result.exit_code == 0, result.output
+    graphs = load(folder).graphs
+    features = GraphTensFeatures(n_layers=2, n_functionals=8, n_waves=8, random_state=3)
+    expected = features.fit_transform(graphs)
+    assert json.loads(result.stdout)["columns"] == expected.shape[1]
+    if suffix == "npz":
+        with np.load(out) as stored:
+            np.testing.assert_array_equal(stored["features"], expected)
+            assert stored["names"].tolist() == features.get_feature_names_out().tolist()
+            assert set(stored["class"]) == {"-1", "2"}
+    else:
+        table = pd.read_parquet(out)
+        np.testing.assert_array_equal(table.iloc[:, 2:].to_numpy(), expected)
+        assert table.columns[:2].tolist() == ["graph", "class"]
+    assert [path.name for path in out.parent.iterdir()] == [out.name]
+
+
+def test_exact_features_of_nodes(tmp_path):
+    folder, out = write_tu(tmp_path / "DATA", "node_attributes"), tmp_path / "nodes.npz"
+    result = call("features", folder, "--exact", "--pooling", "none", "--walk-length", 2, "--no-degree-attribute", "--time", "--out", out)
+    assert result.exit_code == 0, result.output
+    with np.load(out) as stored:
+        assert stored["features"].shape == (sum(graph.num_nodes for graph in load(folder).graphs), 1 + 3 + 9)
+        assert stored["features"].shape[0] == stored["node"].size == stored["class"].size
+        np.testing.assert_allclose(stored["features"][:, 0], 1)

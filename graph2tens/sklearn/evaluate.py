@@ -17,7 +17,7 @@ from ..datasets import DataError, GraphDataset, split
 from ..experiments.provenance import commit, machine, peak_memory_mib, reset_peak_memory, versions
 from ..experiments.store import Record
 from .features import GraphTensFeatures
-from .svm import decisions, fit_svc
+from .svm import calibrate, decisions, fit_svc
 from .validated_svc import ValidatedSVC
 from .wl import WeisfeilerLehman
 
@@ -65,14 +65,13 @@ def weisfeiler_lehman(
     seconds = time.perf_counter() - started
     widths = np.cumsum([len(colours) for colours in wl.colours_])
     y, num_classes = parts.classes, int(max(classes.max() for classes in parts.classes.values())) + 1
-    best: tuple[float, Any, Any, dict[str, Any]] | None = None
+    best: tuple[float, Any, Any, dict[str, Any]] = -np.inf, None, {}, {}
     for h, c in product(range(1, n_iterations + 1), C):
         kernels = {part: _cosines(table[:, : widths[h]], counts["train"][:, : widths[h]]) for part, table in counts.items()}
         svc = fit_svc(kernels["train"], y["train"], c, tol=1e-2)
-        accuracy = float((decisions(svc, kernels["validation"], num_classes).argmax(1) == y["validation"]).mean())
-        if best is None or accuracy > best[0]:
-            best = accuracy, svc, kernels, {"C": c, "iterations": h, "columns": int(widths[h])}
-    assert best is not None
+        likelihood = calibrate(decisions(svc, kernels["validation"], num_classes), y["validation"])[1]
+        if likelihood > best[0]:
+            best = likelihood, svc, kernels, {"C": c, "iterations": h, "columns": int(widths[h])}
     found = {part: decisions(best[1], kernel, num_classes) for part, kernel in best[2].items()}
     return Judgement(found, best[3], seconds, time.perf_counter() - started - seconds)
 

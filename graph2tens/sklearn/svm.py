@@ -69,9 +69,10 @@ class Choice:
 def choose(
     distances: NDArray[np.float64], y: Integers, folds: Sequence[Fold], Cs: Sequence[float], gammas: Sequence[float], **options: Any
 ) -> Choice:
-    """Try all pairs of C and gamma (in units of 1 / median) on all folds; the highest share of right answers wins.
+    """Try all pairs of C and gamma (in units of 1 / median) on all folds; the highest log-likelihood of the right answers wins.
 
-    Several pairs are often equally good on a small validation part. Of these the one whose log-likelihood is highest is taken.
+    The share of right answers is the coarser judge: on 400 graphs its standard error is 2 %, more than most candidates differ by, and the
+    best of many looks better than it is. The likelihood sees how far from the border the answers are.
     """
     n_jobs, verbose = options.pop("n_jobs", None), options.pop("verbose", 0)
     unit, num_classes = typical(distances), int(y.max()) + 1
@@ -80,7 +81,7 @@ def choose(
         delayed(_try)(distances, y, folds, C, gamma / unit, num_classes, options) for C, gamma in pairs
     )
     # rounded, so that the last bits of a likelihood cannot decide what is equal
-    best = max(range(len(pairs)), key=lambda place: (tried[place][0], round(tried[place][1], 9)))
+    best = max(range(len(pairs)), key=lambda place: (round(tried[place][1], 9), tried[place][0]))
     table = [
         {"C": C, "gamma": gamma, "accuracy": accuracy, "log_likelihood": likelihood}
         for (C, gamma), (accuracy, likelihood, _) in zip(pairs, tried, strict=True)
@@ -124,11 +125,11 @@ def _try(
             values.append(decisions(svc, np.exp(-gamma * distances[np.ix_(validation, train)]), num_classes))
         targets.append(y[validation])
     decided, target = np.concatenate(values), np.concatenate(targets)
-    temperature, likelihood = _calibrate(decided, target)
+    temperature, likelihood = calibrate(decided, target)
     return float((decided.argmax(axis=1) == target).mean()), likelihood, temperature
 
 
-def _calibrate(values: NDArray[np.float64], target: Integers) -> tuple[float, float]:
+def calibrate(values: NDArray[np.float64], target: Integers) -> tuple[float, float]:
     """The temperature with the highest mean log-likelihood, and that likelihood.
 
     As in Platt's method an answer counts as right with probability (n + 1) / (n + 2) only, so that a machine that made no mistake on few

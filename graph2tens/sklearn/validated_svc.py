@@ -23,8 +23,8 @@ FOLDS = 5
 class ValidatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     r"""Columns scaled, :class:`sklearn.svm.SVC` with the kernel :math:`\exp(-\gamma\,\|x - y\|^2 / \text{median})`, C and gamma chosen.
 
-    They are chosen on validation data, given to :meth:`fit` or set aside there; the same data gives the temperature that turns
-    decisions into probabilities. All candidates share one matrix of distances. Time and memory grow with the square of the rows.
+    They are chosen by the likelihood of validation data, given to :meth:`fit` or set aside there; the same data gives the temperature
+    that turns decisions into probabilities. All candidates share one matrix of distances. Time and memory grow with the square of the rows.
 
     Args:
         C, gamma: the candidates.
@@ -47,8 +47,8 @@ class ValidatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        C: Sequence[float] = (1.0, 3.0, 10.0, 30.0),
-        gamma: Sequence[float] = (0.3, 1.0, 3.0, 6.0),
+        C: Sequence[float] = (1.0, 3.0, 10.0),
+        gamma: Sequence[float] = (0.5, 1.0, 2.0, 4.0),
         *,
         validation: float | int | str = "auto",
         refit: bool = True,

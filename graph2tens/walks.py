@@ -222,7 +222,7 @@ def _pointer(counts: Tensor) -> Tensor:
 
 def _coalesce(edge_index: Tensor, weight: Tensor, n: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Edges sorted by (row, column) with the weights of parallel edges added, and where each input edge went."""
-    edge_index = edge_index.long()
+    edge_index = edge_index.long().contiguous()  # compiled code wants rows and columns one after the other
     key = edge_index[0] * n + edge_index[1]
     step = key.diff()
     if bool((step > 0).all()):  # sorted and no duplicates: what PyG's loaders give

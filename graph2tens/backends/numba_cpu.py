@@ -32,7 +32,7 @@ def features(problem: Problem) -> Tensor:
     keep_all, keep_some = 1, max(1, round(problem.length**0.5))
     spacing = (keep_some if problem.recompute else keep_all) if wanted else 0
     flags = (problem.length, variant.increments, variant.has_start, variant.time, walk.stochastic, spacing)
-    out: Tensor = low_rank(*inputs, graphs_of(walk)[0], walk.row_ptr, walk.col, *pattern(walk), *flags)[0]
+    out: Tensor = low_rank(*inputs, graphs_of(walk)[0], walk.row_ptr.contiguous(), walk.col.contiguous(), *pattern(walk), *flags)[0]
     return out
 
 

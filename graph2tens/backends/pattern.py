@@ -29,6 +29,7 @@ def pattern(walk: RandomWalk) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 
 @torch.library.custom_op("graph2tens::pattern", mutates_args=())
 def _pattern(row_ptr: Tensor, col: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    row_ptr, col = row_ptr.contiguous(), col.contiguous()
     n, E = row_ptr.numel() - 1, col.numel()
     t_ptr, t_row, t_position = (torch.zeros(size, dtype=torch.int64) for size in (n + 1, E, E))
     blocks = torch.empty(2, _BLOCKS + 2, dtype=torch.int64)

@@ -214,6 +214,8 @@ def _tile_intrinsic(body: Any, scalars: tuple[str, ...], arrays: tuple[str, ...]
 
     def define(typing_context: Any, key: Any, arguments: Any) -> Any:
         config = Config.parse(key.literal_value)
+        if any(isinstance(kind, types.Array) and kind.layout != "C" for kind in arguments.types):
+            raise TypeError(f"tiles address arrays by a flat index and need them contiguous (got {arguments}).")
 
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             kinds = signature.args[1].types

@@ -83,9 +83,10 @@ def low_rank_features(
         recompute=bool(recompute),
     )
     name = choose(problem) if backend == "auto" else backend
-    # Autocast would round the projections to a half type, and with them every digit of the increments.
-    with torch.autocast(x.device.type, enabled=False):
-        return BACKENDS[name](problem).to(x.dtype)
+    if torch.is_autocast_enabled(x.device.type):  # it would round the projections to a half type, and with them the increments
+        with torch.autocast(x.device.type, enabled=False):
+            return BACKENDS[name](problem).to(x.dtype)
+    return BACKENDS[name](problem).to(x.dtype)
 
 
 def _check_attributes(x: Tensor, walk: RandomWalk) -> None:

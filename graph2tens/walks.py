@@ -63,6 +63,20 @@ class RandomWalk:
         counts = torch.bincount(self.col, minlength=self.num_nodes)
         return _pointer(counts), self.row[order], order
 
+    @cached_property
+    def graphs(self) -> tuple[Tensor, int]:
+        """The graph of each node (n,) and the number of graphs; all nodes are one graph where there is no `batch`."""
+        if self.batch is None or self.batch.numel() == 0:
+            return torch.zeros(self.num_nodes, dtype=torch.int64, device=self.device), 1
+        batch = self.batch.contiguous()
+        across = batch[self.row] != batch[self.col]
+        if bool(across.any()):
+            i, j = (int(end[int(across.nonzero()[0])]) for end in (self.row, self.col))
+            raise ValueError(
+                f"`batch` must give both ends of an edge the same graph (got {int(batch[i])} and {int(batch[j])} for nodes {i} and {j})."
+            )
+        return batch, int(batch.max()) + 1
+
     def with_probabilities(self, probabilities: Tensor, stochastic: bool = False) -> RandomWalk:
         """The same steps with other probabilities, (E,) or (E, H), which are not normalised again.
 
@@ -76,7 +90,7 @@ class RandomWalk:
                 f"the walk, added self-loops included (got {tuple(probabilities.shape)})."
             )
         other = replace(self, probabilities=probabilities, stochastic=stochastic)
-        for name in ("row", "transpose"):  # derived from the pattern alone, so they can be shared
+        for name in ("row", "transpose", "graphs"):  # derived from the pattern alone, so they can be shared
             if name in self.__dict__:
                 other.__dict__[name] = self.__dict__[name]
         return other
@@ -142,7 +156,10 @@ def random_walk(
     probability = weight / total[row]
     staying = torch.full_like(total, laziness).masked_fill(degree == 0, 1.0)
     row, col, position, probability = _add_loops(row, col, position, probability * (1 - laziness), staying)
-    return RandomWalk(n, _pointer(torch.bincount(row, minlength=n)), col, probability, position, batch)
+    walk = RandomWalk(n, _pointer(torch.bincount(row, minlength=n)), col, probability, position, batch)
+    if batch is not None:
+        _ = walk.graphs  # a batch that cuts through an edge is better refused here than where it is used
+    return walk
 
 
 def sample_walks(walk: RandomWalk, start: Tensor, length: int, generator: torch.Generator | None = None) -> Tensor:

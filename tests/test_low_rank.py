@@ -52,7 +52,7 @@ def test_worked_cases(case: Case, backend: str):
     graph=graphs(max_nodes=4),
     rng=seeds(),
     variant=variants(),
-    degree=st.integers(1, 3),
+    degree=st.integers(1, 2),
     length=st.integers(0, 3),
     heads=st.sampled_from([None, 1, 2]),
     stochastic=st.booleans(),
@@ -307,7 +307,6 @@ def test_bad_arguments_are_named(error, message, change):
 
 
 def test_a_batch_that_cuts_through_an_edge_is_refused():
-    x, _, components = random_problem("directed", degree=2)
-    walk = g2t.random_walk(torch.tensor([[0, 1, 2, 3], [1, 2, 3, 0]]), num_nodes=4, batch=torch.tensor([0, 0, 1, 1]))
-    with pytest.raises(ValueError, match="both ends of an edge the same graph"):
-        g2t.low_rank_features(x, walk, components, length=2)
+    edges = torch.tensor([[0, 1, 2, 3], [1, 2, 3, 0]])
+    with pytest.raises(ValueError, match=r"both ends of an edge the same graph \(got 0 and 1 for nodes 1 and 2\)"):
+        g2t.random_walk(edges, num_nodes=4, batch=torch.tensor([0, 0, 1, 1]))

@@ -17,7 +17,7 @@ from torch import Tensor
 from .fused import Recursion
 from .pattern import pattern
 from .problem import Problem
-from .projection import add_up_by_graph, fused_centre, graphs_of, project_all
+from .projection import add_up_by_graph, fused_centre, project_all
 
 _DIFFERENTIABLE = 5  # the first so many inputs of the operator
 
@@ -32,7 +32,7 @@ def features(problem: Problem) -> Tensor:
     keep_all, keep_some = 1, max(1, round(problem.length**0.5))
     spacing = (keep_some if problem.recompute else keep_all) if wanted else 0
     flags = (problem.length, variant.increments, variant.has_start, variant.time, walk.stochastic, spacing)
-    out: Tensor = low_rank(*inputs, graphs_of(walk)[0], walk.row_ptr.contiguous(), walk.col.contiguous(), *pattern(walk), *flags)[0]
+    out: Tensor = low_rank(*inputs, walk.graphs[0], walk.row_ptr.contiguous(), walk.col.contiguous(), *pattern(walk), *flags)[0]
     return out
 
 
@@ -127,6 +127,8 @@ def _backward(ctx: Any, grad: Tensor | None, *unused: None) -> tuple[Tensor | No
     rest = (None,) * (len(ctx.needs_input_grad) - _DIFFERENTIABLE)
     if grad is None:
         return (None,) * _DIFFERENTIABLE + rest
+    if ctx.flags[-1] == 0:
+        raise RuntimeError("graph2tens::low_rank was called with spacing=0, which keeps no states for a backward pass.")
     gradients = low_rank_backward(grad, *ctx.saved_tensors, *ctx.flags, ctx.needs)
     return (*(gradient if need else None for gradient, need in zip(gradients, ctx.needs, strict=True)), *rest)
 

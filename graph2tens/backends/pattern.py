@@ -18,12 +18,11 @@ _BLOCK_WEIGHT = 256  # nodes + edges of a block in small graphs: its states stay
 
 def pattern(walk: RandomWalk) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Pointer, rows and positions of the transposed pattern as ``walk.transpose`` has them, and the blocks; kept with the walk."""
-    if torch.compiler.is_compiling():
-        found: tuple[Tensor, Tensor, Tensor, Tensor] = _pattern(walk.row_ptr, walk.col)
-        return found
     known: tuple[Tensor, tuple[Tensor, Tensor, Tensor, Tensor]] | None = walk.derived.get("pattern")
     if known is None or known[0] is not walk.col:
-        known = walk.derived["pattern"] = (walk.col, _pattern(walk.row_ptr, walk.col))
+        known = (walk.col, _pattern(walk.row_ptr, walk.col))
+        if not torch.compiler.is_compiling():
+            walk.derived["pattern"] = known
     return known[1]
 
 

@@ -19,7 +19,6 @@ import torch
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from ..walks import RandomWalk
 from . import threads
 from .compiling import compiled
 from .problem import Problem
@@ -44,12 +43,12 @@ class Projections(NamedTuple):
 
 def project_all(problem: Problem, centre: Callable[[Tensor, Tensor, int], tuple[Tensor, Tensor]]) -> Projections:
     """Project all nodes onto all components, subtracting the mean of each graph by `centre` or `fused_centre`."""
-    x, components, bias, walk = problem.x, problem.components, problem.bias, problem.walk
+    x, components, bias = problem.x, problem.components, problem.bias
     M, _, R = components.shape
     tau, rest = (components[:, 0], components[:, 1:]) if problem.variant.time else (components[:0, 0], components)
     weights = rest.transpose(0, 1).reshape(-1, M * R)
     flat_bias = None if bias is None else bias.reshape(1, -1)
-    batch, graphs = graphs_of(walk)
+    batch, graphs = problem.walk.graphs
     if not problem.variant.increments or x.layout != torch.strided:
         a = project(x, weights)
         offset = a.new_zeros(graphs, M * R)
@@ -84,32 +83,6 @@ class _SparseProjection(torch.autograd.Function):
         if ctx.x not in _TRANSPOSED:
             _TRANSPOSED[ctx.x] = ctx.x.t().to_sparse_csr()
         return _TRANSPOSED[ctx.x] @ gradient, None
-
-
-def graphs_of(walk: RandomWalk) -> tuple[Tensor, int]:
-    """The graph of each node (n,) and the number of graphs; one graph where the walk has no batch. Kept with the walk."""
-    known: tuple[Tensor | None, tuple[Tensor, int]] | None = walk.derived.get("graphs")
-    if known is None or known[0] is not walk.batch:
-        known = walk.derived["graphs"] = (walk.batch, _graphs_of(walk))
-    return known[1]
-
-
-def _graphs_of(walk: RandomWalk) -> tuple[Tensor, int]:
-    if walk.batch is None:
-        return torch.zeros(walk.num_nodes, dtype=torch.int64, device=walk.device), 1
-    batch = walk.batch.long().contiguous()
-    if batch.numel() == 0:
-        return batch, 1
-    if int(batch.min()) < 0:
-        raise ValueError(f"the walk's `batch` must not be negative (got {int(batch.min())}).")
-    across = batch[walk.row] != batch[walk.col]
-    if bool(across.any()):
-        edge = int(across.nonzero()[0])
-        raise ValueError(
-            f"the walk's `batch` must give both ends of an edge the same graph (got {int(batch[walk.row[edge]])} and "
-            f"{int(batch[walk.col[edge]])} for the step from node {int(walk.row[edge])} to {int(walk.col[edge])})."
-        )
-    return batch, int(batch.max()) + 1
 
 
 def centre(x: Tensor, batch: Tensor, graphs: int) -> tuple[Tensor, Tensor]:

@@ -15,7 +15,6 @@ With `recompute`, only the states of each step are kept, and what lies between i
 from __future__ import annotations
 
 from itertools import combinations
-from math import prod
 from typing import Any
 
 import torch
@@ -24,7 +23,7 @@ from torch.utils.checkpoint import checkpoint
 
 from .chain import horner
 from .problem import Problem
-from .projection import Projections, centre, graphs_of, project_all
+from .projection import Projections, centre, project_all
 from .spmm import Pattern, spmm
 
 _HIGHEST_NODE_FORM = 3
@@ -49,7 +48,7 @@ def features(problem: Problem) -> Tensor:
         zero = zero if walk.stochastic else step.average(zero)
         f = [zero, *new.unbind(1)]
     if problem.variant.has_start:
-        start = projections.a if not problem.variant.increments else projections.a + projections.offset[graphs_of(walk)[0]]
+        start = projections.a if not problem.variant.increments else projections.a + projections.offset[walk.graphs[0]]
         return torch.stack(horner(list(start.unbind(1)), f, step.c), dim=1)
     return torch.stack([torch.zeros_like(zero) if level is None else level for level in f[1:]], dim=1)
 
@@ -128,9 +127,16 @@ class _NodeForm(_Step):
                     columns[key] = torch.stack(parts).sum(0)
                 uses.append((m, key, factors))
         products = dict(zip(columns, spmm(self.p, torch.stack(list(columns.values()), dim=1), self.pattern).unbind(1), strict=True))
-        levels = [sum((prod(factors, start=products[key]) for level, key, factors in uses if level == m), 0.0) for m in range(1, M + 1)]
-        return torch.stack([torch.zeros_like(self.own[0]) if isinstance(level, float) else level for level in levels], dim=1)
+        levels = [torch.zeros_like(self.own[0])] * M
+        for m, key, factors in uses:
+            levels[m - 1] = levels[m - 1] + _product(products[key], factors)
+        return torch.stack(levels, dim=1)
 
     def _at_target(self, components: list[int], level: Any) -> Tensor:
-        product: Tensor = prod((self.own[q] for q in components), start=level)
-        return product
+        return _product(level, [self.own[q] for q in components])
+
+
+def _product(start: Tensor, factors: list[Any]) -> Tensor:
+    for factor in factors:
+        start = start * factor
+    return start

@@ -1,0 +1,288 @@
+"""What backends promise beside the right numbers: the same bits, threads, forks, compilation, a disk they may not write to."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+import textwrap
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+import graph2tens as g2t
+from graph2tens.backends import available_backends, choose, threads
+from graph2tens.backends.numba_cpu import low_rank, low_rank_backward
+from graph2tens.backends.pattern import _pattern, pattern
+from graph2tens.backends.projection import fused_centre
+from graph2tens.walks import RandomWalk
+
+
+def batch_of_graphs(graphs: int, nodes: int, edges: int) -> tuple[Tensor, RandomWalk]:
+    """Undirected random graphs one after the other, with attributes."""
+    generator = torch.Generator().manual_seed(0)
+    index = torch.cat([torch.randint(0, nodes, (2, edges), generator=generator) + g * nodes for g in range(graphs)], dim=1)
+    index = torch.cat([index, index.flip(0)], dim=1)
+    n = graphs * nodes
+    walk = g2t.random_walk(index, num_nodes=n, batch=torch.arange(graphs).repeat_interleave(nodes)).to(torch.float32)
+    return torch.randn(n, 8, generator=generator), walk
+
+
+def outputs_and_gradients(x: Tensor, walk: RandomWalk, heads: int = 2, **options: object) -> list[Tensor]:
+    generator = torch.Generator().manual_seed(1)
+    components = torch.randn(2, x.size(1), 32, generator=generator)
+    c, p = torch.rand(2, 32, generator=generator), torch.rand(walk.num_edges, heads, generator=generator)
+    inputs = [value.clone().requires_grad_() for value in (x, components, c, p)]
+    x, components, c, p = inputs
+    free = walk.with_probabilities(p / p.detach().sum() * walk.num_nodes, stochastic=False)
+    out = g2t.low_rank_features(x, free, components, length=4, coefficients=c, backend="numba", **options)  # type: ignore[arg-type]
+    return [out, *torch.autograd.grad((out * torch.arange(out.numel()).view_as(out).sin()).sum(), inputs)]
+
+
+@pytest.fixture
+def no_thread_is_too_small(monkeypatch: pytest.MonkeyPatch):
+    """Threads are used however little there is to do."""
+    monkeypatch.setattr("graph2tens.backends.fused._WORK_PER_THREAD", 1)
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize(("graphs", "nodes", "edges"), [(30, 20, 40), (1, 600, 3000)], ids=["many_pieces", "one_piece"])
+@pytest.mark.parametrize("recompute", [False, True], ids=["", "recompute"])
+def test_the_same_bits_for_any_number_of_threads_and_in_every_run(graphs, nodes, edges, recompute, no_thread_is_too_small):
+    x, walk = batch_of_graphs(graphs, nodes, edges)
+    results = []
+    for count in (1, 1, 2, 3):
+        torch.set_num_threads(count)
+        results.append(outputs_and_gradients(x, walk, recompute=recompute))
+    for other in results[1:]:
+        assert all(torch.equal(a, b) for a, b in zip(results[0], other, strict=True))
+
+
+def test_recomputing_gives_the_same_bits_as_keeping():
+    x, walk = batch_of_graphs(3, 10, 20)
+    kept, again = outputs_and_gradients(x, walk), outputs_and_gradients(x, walk, recompute=True)
+    assert all(torch.equal(a, b) for a, b in zip(kept, again, strict=True))
+
+
+def test_pieces_are_shared_out_whole_where_no_edge_joins_them(no_thread_is_too_small):
+    torch.set_num_threads(2)
+    calls: list[tuple[int, ...]] = []
+    x, many = batch_of_graphs(30, 20, 40)
+    _, one = batch_of_graphs(1, 600, 3000)
+    for walk, waits in ((many, 1), (one, 4)):
+        calls.clear()
+        original = threads.run
+        try:
+            threads.run = lambda tasks, original=original: (calls.append((len(tasks),)), original(tasks))[1]  # type: ignore[assignment]
+            with torch.no_grad():
+                g2t.low_rank_features(x, walk, torch.ones(2, 8, 16), length=4, increments=False, backend="numba")
+        finally:
+            threads.run = original  # type: ignore[assignment]
+        assert calls == [(2,)] * waits
+
+
+def test_blocks_cover_all_nodes_and_say_where_no_edge_crosses():
+    _, walk = batch_of_graphs(40, 20, 60)
+    borders, closed = pattern(walk)[3]
+    count = int((borders < walk.num_nodes).sum())
+    assert borders[0] == 0
+    assert bool((borders.diff() >= 0).all())
+    assert bool((borders[count:] == walk.num_nodes).all())
+    low, high = torch.minimum(walk.row, walk.col), torch.maximum(walk.row, walk.col)
+    for border, flag in zip(borders[: count + 1].tolist(), closed[: count + 1].tolist(), strict=True):
+        assert bool(flag) == (not bool(((low < border) & (high >= border)).any()))
+    assert count > 5
+
+
+def test_the_fused_pattern_is_the_transpose_of_the_walk():
+    _, walk = batch_of_graphs(2, 9, 12)
+    for mine, theirs in zip(pattern(walk)[:3], walk.transpose, strict=True):
+        assert torch.equal(mine, theirs)
+
+
+def test_many_threads_may_call_at_once(no_thread_is_too_small):
+    torch.set_num_threads(2)
+    x, walk = batch_of_graphs(4, 20, 40)
+    want = outputs_and_gradients(x, walk)
+    with ThreadPoolExecutor(8) as pool:
+        futures = [pool.submit(outputs_and_gradients, x, walk) for _ in range(16)]
+        for future in futures:
+            assert all(torch.equal(a, b) for a, b in zip(want, future.result(), strict=True))
+
+
+def test_an_error_in_another_thread_is_raised_here():
+    done: list[int] = []
+    with pytest.raises(ZeroDivisionError):
+        threads.run([lambda: done.append(1), lambda: 1 // 0, lambda: done.append(2)])
+    assert sorted(done) == [1, 2]
+
+
+_SCRIPT_HEAD = """
+import os, torch, graph2tens as g2t
+import graph2tens.backends.fused as fused
+fused._WORK_PER_THREAD = 1
+torch.set_num_threads(2)
+edges = torch.stack([torch.arange(600), torch.arange(1, 601) % 600])
+walk = g2t.random_walk(edges, num_nodes=600).to(torch.float32)
+x = torch.linspace(-1, 1, 1800).view(600, 3)
+def work():
+    with torch.no_grad():
+        return g2t.low_rank_features(x, walk, torch.ones(2, 3, 16), length=3, increments=False, backend="numba")
+"""
+
+
+def run_python(body: str, **environment: str) -> str:
+    code = textwrap.dedent(_SCRIPT_HEAD) + textwrap.dedent(body)
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | environment)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+def test_works_after_a_fork():
+    """As in the workers of a DataLoader: the parent's threads do not exist in the child."""
+    out = run_python(
+        """
+        from torch.utils.data import DataLoader
+        want = work()
+        class Items(torch.utils.data.Dataset):
+            def __len__(self): return 4
+            def __getitem__(self, index):
+                # PyTorch's own threads do not survive a fork, which is why workers are told to use one; ours must.
+                fused.torch.get_num_threads = lambda: 2
+                return work()
+        for batch in DataLoader(Items(), batch_size=1, num_workers=2, multiprocessing_context="fork"):
+            assert torch.equal(batch[0], want)
+        assert torch.equal(work(), want)
+        print("alive")
+        """
+    )
+    assert out.strip() == "alive"
+
+
+def test_works_where_nothing_can_be_written(tmp_path: Path):
+    """A read-only installation and a read-only home: kernels are then compiled in memory."""
+    package = tmp_path / "site" / "graph2tens"
+    source = Path(g2t.__file__).parent
+    for path in source.rglob("*.py"):
+        target = package / path.relative_to(source)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(path.read_bytes())
+    home = tmp_path / "home"
+    home.mkdir()
+    body = """
+        import numba.core.caching as caching
+        # A user who is root may write everywhere, so the disk is also made to refuse.
+        def refuse(self): raise PermissionError("read-only")
+        for locator in caching._CacheImpl._locator_classes if hasattr(caching, "_CacheImpl") else caching.CacheImpl._locator_classes:
+            locator.ensure_cache_path = refuse
+        """
+    guarded = textwrap.dedent(body) + textwrap.dedent(_SCRIPT_HEAD) + "print(g2t.__file__, bool(torch.isfinite(work()).all()))"
+    before = {path: path.stat().st_mode for path in (package, package / "backends", home)}
+    for path, mode in before.items():
+        path.chmod(mode & ~stat.S_IWUSR)
+    environment = os.environ | {"PYTHONPATH": str(tmp_path / "site"), "HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment.pop("NUMBA_CACHE_DIR", None)
+    try:
+        result = subprocess.run([sys.executable, "-c", guarded], capture_output=True, text=True, env=environment, cwd=tmp_path)
+    finally:
+        for path, mode in before.items():
+            path.chmod(mode)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.strip() == f"{package / '__init__.py'} True"
+    assert not list(package.rglob("*.nb?"))
+
+
+def test_kernels_are_kept_on_disk_and_found_again(tmp_path: Path):
+    def files() -> dict[Path, int]:
+        return {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.nb?")}
+
+    run_python("work()", NUMBA_CACHE_DIR=str(tmp_path))
+    first = files()
+    run_python("work()", NUMBA_CACHE_DIR=str(tmp_path))
+    assert any("forward" in path.name for path in first)
+    assert files() == first  # what is not found is compiled and written
+
+
+def example_inputs(**options: object) -> tuple[object, ...]:
+    _, walk = batch_of_graphs(2, 5, 8)
+    n, M, R = walk.num_nodes, 2, 4
+    values = {"length": 3, "increments": True, "start": True, "time": False, "stochastic": False, "spacing": 1} | options
+    p = torch.rand(walk.num_edges, 2).requires_grad_()
+    floats = [torch.randn(n, M, R), torch.randn(2, M, R), torch.randn(M, R) if values["time"] else torch.empty(0, R), torch.rand(M, R)]
+    batch = torch.arange(2).repeat_interleave(5)
+    return (*(value.requires_grad_() for value in floats), p, batch, walk.row_ptr, walk.col, *pattern(walk), *values.values())
+
+
+@pytest.mark.parametrize("options", [{}, {"time": True, "spacing": 2}, {"start": False, "stochastic": True}], ids=str)
+def test_the_operator_is_a_good_citizen(options: dict[str, object]):
+    torch.library.opcheck(low_rank, example_inputs(**options))
+
+
+def test_the_operator_that_keeps_nothing_says_so_when_differentiated():
+    inputs = example_inputs(spacing=0)
+    torch.library.opcheck(low_rank, tuple(value.detach() if isinstance(value, Tensor) else value for value in inputs))
+    with pytest.raises(RuntimeError, match="keeps no states"):
+        low_rank(*inputs)[0].sum().backward()  # type: ignore[arg-type]
+
+
+def test_the_other_operators_are_good_citizens():
+    inputs = example_inputs()
+    tensors = [value.detach() for value in inputs if isinstance(value, Tensor)]
+    _, kept, kept_s = low_rank(*inputs)  # type: ignore[arg-type]
+    flags = inputs[len(tensors) :]
+    tests = ("test_schema", "test_faketensor")
+    arguments = (torch.randn(tensors[0].shape), *tensors, kept.detach(), kept_s.detach(), *flags, [True] * 5)
+    torch.library.opcheck(low_rank_backward, arguments, test_utils=tests)
+    torch.library.opcheck(_pattern, (tensors[6], tensors[7]))
+    torch.library.opcheck(fused_centre, (torch.randn(10, 3), tensors[5], 2), test_utils=tests)
+
+
+@pytest.mark.parametrize("backend", ["torch", "numba"])
+@pytest.mark.parametrize("degree", [2, 4])
+def test_compiles_without_a_break(backend: str, degree: int):
+    x, walk = batch_of_graphs(2, 5, 8)
+    components = torch.randn(degree, 8, 4, generator=torch.Generator().manual_seed(2)).requires_grad_()
+
+    def loss(x: Tensor, components: Tensor, p: Tensor) -> Tensor:
+        return g2t.low_rank_features(x, walk.with_probabilities(p), components, length=2, backend=backend).square().sum()
+
+    p = walk.probabilities.clone().requires_grad_()
+    compiled = torch.compile(loss, fullgraph=True, backend="aot_eager")
+    want = torch.autograd.grad(loss(x, components, p), (components, p))
+    for got, expected in zip(torch.autograd.grad(compiled(x, components, p), (components, p)), want, strict=True):
+        torch.testing.assert_close(got, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_export_sees_one_node():
+    x, walk = batch_of_graphs(2, 5, 8)
+
+    class Layer(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.components = torch.nn.Parameter(torch.randn(2, 8, 4))
+
+        def forward(self, x: Tensor) -> Tensor:
+            return g2t.low_rank_features(x, walk, self.components, length=3, backend="numba")
+
+    layer = Layer()
+    program = torch.export.export(layer, (x,))
+    names = [str(node.target) for node in program.graph.nodes if node.op == "call_function"]
+    assert sum("low_rank" in name for name in names) == 1
+    torch.testing.assert_close(program.module()(x), layer(x))
+
+
+def test_auto_is_the_fused_backend_on_the_cpu(monkeypatch: pytest.MonkeyPatch):
+    x, walk = batch_of_graphs(1, 5, 8)
+    used: list[str] = []
+    monkeypatch.setattr("graph2tens.low_rank.choose", lambda problem: used.append(choose(problem)) or used[-1])
+    g2t.low_rank_features(x, walk, torch.ones(2, 8, 4), length=1)
+    g2t.low_rank_features(x, walk, torch.ones(2, 8, 0), length=1)
+    assert used == ["numba", "reference"]
+    assert available_backends() == ["reference", "torch", "numba"]

@@ -28,7 +28,7 @@ def test_a_layer_is_low_rank_features_normalised(graph, length, degree, variant,
     sizes = {"degree": degree, "rank": 6, "waves": 5, "frequency": (1.0, 4.0)}
     layers = draw_layers(int(rng.integers(99)), 1, 3, **sizes, time=variant["time"], size=1.5)
     found = []
-    apply_layers(layers, x, Walks.of([one], laziness), length=length, **variant, collect=lambda _, f, w: found.append((f.copy(), w.copy())))
+    apply_layers(layers, x, Walks.of([one], laziness), length=length, **variant, collect=lambda _, f, w: found.append((f, w)))
     walk = g2t.random_walk(torch.tensor(graph.edges.T), graph.n, torch.tensor(weights), laziness)
     components = torch.tensor(layers[0].components).double()
     exact = g2t.low_rank_features(torch.tensor(x).double(), walk, components, length=length, **variant, backend="reference")
@@ -41,6 +41,26 @@ def test_a_layer_is_low_rank_features_normalised(graph, length, degree, variant,
     np.testing.assert_allclose(outputs[stable.numpy()], expected[stable].numpy(), atol=2e-3)
     turns = outputs @ layers[0].frequencies + layers[0].phases
     np.testing.assert_allclose(waves, np.cos(2 * np.pi * turns), atol=1e-4)
+
+
+def test_many_functionals_share_the_channels_of_the_layer_before():
+    rng = np.random.default_rng(0)
+    one = OneGraph(6, np.array([[0, 1, 2, 3, 4, 5, 0], [1, 2, 3, 4, 5, 0, 3]]), np.ones(7))
+    x = rng.normal(size=(6, 3)).astype(np.float32)
+    layers = draw_layers(0, 2, 3, degree=2, rank=300, waves=10, frequency=(1.0, 4.0), time=False, size=1.0)
+    assert [len(part) for part in layers[1].inputs] == [200, 200, 200]
+    assert sorted(np.concatenate(layers[1].inputs)) == list(range(600))
+    assert (np.count_nonzero(layers[1].components, axis=1) == 200).all()
+    assert (np.count_nonzero(layers[1].frequencies, axis=0) == 200).all()
+    found = []
+    options = {"length": 2, "increments": True, "zero_start": True, "time": False}
+    apply_layers(layers, x, Walks.of([one], 0.0), **options, collect=lambda _, f, w: found.append((f, w)))
+    walk = g2t.random_walk(torch.tensor(one.edges), 6)
+    raw = g2t.low_rank_features(torch.tensor(found[0][0]), walk, torch.tensor(layers[1].components), length=2)
+    expected = (raw - raw.mean(2, keepdim=True)) / raw.std(2, keepdim=True, correction=0)
+    np.testing.assert_allclose(found[1][0], expected.flatten(1).numpy(), atol=1e-3)
+    turns = found[1][0] @ layers[1].frequencies + layers[1].phases
+    np.testing.assert_allclose(found[1][1], np.cos(2 * np.pi * turns), atol=1e-3)
 
 
 @pytest.mark.parametrize("options", [{}, {"pooling": "both", "time": True}, {"functionals": "exact"}, {"pooling": None}], ids=str)

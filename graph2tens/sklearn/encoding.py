@@ -85,9 +85,8 @@ class Encoder:
         elif self.edge_scaler is not None or self.edge_labels is not None:
             width = (0 if self.edge_scaler is None else self.edge_scaler.shift.size) + len(self.edge_labels or ())
             parts.append(np.zeros((graph.num_nodes, width)))
-        if not parts:
-            return np.ones((graph.num_nodes, 1), dtype=np.float32)
-        return np.concatenate(parts, axis=1).astype(np.float32)
+        x = np.concatenate(parts, axis=1) if parts else np.zeros((graph.num_nodes, 0))
+        return (x if x.shape[1] else np.ones((graph.num_nodes, 1))).astype(np.float32)
 
     def _indicators(self, labels: list[Hashable] | None, values: tuple[Hashable, ...], where: str, name: str) -> Floats:
         if labels is None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -21,6 +22,11 @@ from . import compiled
 from .inputs import OneGraph
 
 Singles = NDArray[np.float32]
+Integers = NDArray[np.int64]
+
+FAN_IN = 256
+"""Outputs of the layer before that one functional or wave reads, at most. More are shared out among groups of functionals, at random, so
+that the cost grows with the number of functionals and not with its square."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,11 +37,16 @@ class Layer:
         components: (M, d, R), or (M, d + 1, R) with time, whose coordinate comes first; as in :func:`graph2tens.low_rank_features`.
         frequencies: (M R, Q) of the waves over this layer's output, in turns.
         phases: (Q,) in turns.
+        inputs: for each group of functionals, which channels they read; their components are 0 elsewhere. The functionals are shared out
+            among the groups in order.
+        outputs: the same for the waves.
     """
 
     components: Singles
     frequencies: Singles
     phases: Singles
+    inputs: list[Integers]
+    outputs: list[Integers]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,18 +87,45 @@ def draw_layers(
     """
     layers = []
     low, high = map(math.log, frequency)
+    width = degree * rank
     for number in range(num_layers):
-        functionals, distribution = (np.random.default_rng([seed, number, kind]) for kind in (0, 1))
-        channels = in_channels if number == 0 else degree * rank
-        norm = size if number == 0 else math.sqrt(degree * rank)
-        components = functionals.standard_normal((degree, channels, rank)) / norm
+        functionals, distribution, sharing = (np.random.default_rng([seed, number, kind]) for kind in range(3))
+        channels = in_channels if number == 0 else width
+        # attributes are read by all: they are few, or they matter
+        inputs, outputs = _share_out(channels, channels if number == 0 else FAN_IN, sharing), _share_out(width, FAN_IN, sharing)
+        components = functionals.standard_normal((degree, channels, rank))
+        _keep_groups(components, inputs)
+        components /= size if number == 0 else math.sqrt(width / len(inputs))
         if time:
             components = np.concatenate([functionals.standard_normal((degree, 1, rank)), components], axis=1)
-        factor = np.exp(distribution.uniform(low, high, waves)) / (2 * math.pi * math.sqrt(degree * rank))
+        factor = np.exp(distribution.uniform(low, high, waves)) / (2 * math.pi * math.sqrt(width / len(outputs)))
         phases = distribution.uniform(0, 1, waves)
-        frequencies = distribution.standard_normal((waves, degree * rank)).T * factor
-        layers.append(Layer(*(array.astype(np.float32) for array in (components, frequencies, phases))))
+        frequencies = distribution.standard_normal((waves, width)).T * factor
+        _keep_groups(frequencies[None], outputs)
+        single = [array.astype(np.float32) for array in (components, frequencies, phases)]
+        layers.append(Layer(single[0], single[1], single[2], inputs, outputs))
     return layers
+
+
+def _share_out(channels: int, most: int, random: np.random.Generator) -> list[Integers]:
+    """Channels in as few groups of at most `most` as possible; one group is all channels in order."""
+    groups = max(1, -(-channels // most))
+    order = np.arange(channels) if groups == 1 else random.permutation(channels)
+    return [np.sort(part) for part in np.array_split(order, groups)]
+
+
+def _keep_groups(vectors: NDArray[np.float64], groups: list[Integers]) -> None:
+    """Set (.., channels, R) to 0 wherever a vector's group does not read."""
+    for columns, channels in zip(_columns(vectors.shape[-1], groups), groups, strict=True):
+        others = np.ones(vectors.shape[-2], dtype=bool)
+        others[channels] = False
+        vectors[..., others, columns] = 0
+
+
+def _columns(count: int, groups: list[Integers]) -> list[slice]:
+    """Which of `count` vectors belong to which group."""
+    ends = np.linspace(0, count, len(groups) + 1).round().astype(int)
+    return [slice(int(start), int(end)) for start, end in pairwise(ends)]
 
 
 def apply_layers(
@@ -101,35 +139,37 @@ def apply_layers(
     time: bool,
     collect: Callable[[int, Singles, Singles], None],
 ) -> None:
-    """Run all layers over a union of graphs; ``collect(layer number, outputs (n, M R), waves (n, Q))`` gets each layer's result.
-
-    The arrays that `collect` gets are used again for the next layer.
-    """
+    """Run all layers over a union of graphs; ``collect(layer number, outputs (n, M R), waves (n, Q))`` gets each layer's result."""
     n = x.shape[0]
-    x = _filled(x)
     for number, layer in enumerate(layers):
-        M, channels, R = layer.components.shape
+        M, _, R = layer.components.shape
         components = layer.components[:, 1:] if time else layer.components
         tau = layer.components[:, 0] if time else np.zeros((M, R), dtype=np.float32)
-        # One product for all degrees: columns (m, r).
-        vectors = _filled(np.ascontiguousarray(components.transpose(1, 0, 2)).reshape(channels - time, M * R), columns=False)
-        projected = np.empty((x.shape[0], M * R), dtype=np.float32)
-        compiled.project(x, vectors, projected)
-        a = projected[:n].reshape(n, M, R)
+        a = np.empty((n, M, R), dtype=np.float32)
+        for channels, columns in zip(layer.inputs, _columns(R, layer.inputs), strict=True):
+            # one product for all degrees of the group's functionals
+            vectors = np.ascontiguousarray(components[:, channels, columns].transpose(1, 0, 2))
+            a[:, :, columns] = _project(x, channels, vectors.reshape(channels.size, -1)).reshape(n, M, -1)
         coefficients = np.array([1 / math.factorial(m) for m in range(M + 1)], dtype=np.float32)
-        f, spare = np.empty_like(a), np.empty_like(a)
         start = zero_start or not increments
-        f = compiled.walk_levels(a, tau, walks.row_ptr, walks.col, walks.probabilities, coefficients, length, increments, start, f, spare)
-        x = np.zeros((projected.shape[0], -(-M * R // compiled.ROWS) * compiled.ROWS), dtype=np.float32)
+        f = compiled.walk_levels(
+            *(a, tau, walks.row_ptr, walks.col, walks.probabilities, coefficients, length, increments, start),
+            *(np.empty_like(a), np.empty_like(a)),
+        )
+        x = np.empty((n, M * R), dtype=np.float32)
         compiled.normalise(f, x)
-        waves = np.empty((x.shape[0], layer.phases.size), dtype=np.float32)
-        if layer.phases.size:
-            compiled.project(x, _filled(layer.frequencies, columns=False), waves)
-            compiled.wave(waves, layer.phases)
-        collect(number, x[:n, : M * R], waves[:n])
+        waves = np.empty((n, layer.phases.size), dtype=np.float32)
+        for channels, columns in zip(layer.outputs, _columns(layer.phases.size, layer.outputs), strict=True):
+            waves[:, columns] = _project(x, channels, layer.frequencies[channels, columns])
+        compiled.wave(waves, layer.phases)
+        collect(number, x, waves)
 
 
-def _filled(table: Singles, columns: bool = True) -> Singles:
-    """Zeros at the end until rows (and columns) are multiples of what :func:`compiled.project` takes at a time."""
-    missing = [-size % compiled.ROWS if wanted else 0 for size, wanted in zip(table.shape, (True, columns), strict=True)]
-    return np.ascontiguousarray(np.pad(table, [(0, missing[0]), (0, missing[1])]))
+def _project(x: Singles, channels: Integers, vectors: Singles) -> Singles:
+    """x[:, channels] @ vectors, with zeros up to the sizes that :func:`compiled.project` takes at a time."""
+    rows, columns = (-size % compiled.ROWS for size in (x.shape[0], channels.size))
+    chosen = np.zeros((x.shape[0] + rows, channels.size + columns), dtype=np.float32)
+    chosen[: x.shape[0], : channels.size] = x[:, channels] if channels.size < x.shape[1] else x
+    out = np.empty((chosen.shape[0], vectors.shape[1]), dtype=np.float32)
+    compiled.project(chosen, np.ascontiguousarray(np.pad(vectors, [(0, columns), (0, 0)])), out)
+    return out[: x.shape[0]]

@@ -64,6 +64,7 @@ def seen_on_the_way(example: Example) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def draw(path: Path) -> None:
+    """The picture of the README."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -99,7 +100,8 @@ def draw(path: Path) -> None:
         way.scatter(range(1, 8), variance[nodes], label=name, **paint, **style)
     way.set(title="What have you seen on the way?\nVar[S | B$_0$ = i], every node", xlabel="nodes", xticks=range(1, 8), ylim=(0.1, 0.6))
     way.legend(frameon=False, loc="center right")
-    figure.savefig(path, metadata={"Date": None})
+    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+    plt.close(figure)
 
 
 if __name__ == "__main__":

@@ -31,9 +31,10 @@ class GraphTensFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     them on as attributes of the next layer. The outputs of all layers, random waves of them that describe their distribution over the
     nodes, and the attributes themselves are pooled over the nodes of a graph.
 
-    The cost is :math:`O(\text{n\_layers} \cdot |V| \cdot (M R + Q))` with M = `degree`, R = `n_functionals`, Q = `n_waves`: linear in
-    nodes, functionals and waves, since one of these reads at most 256 outputs of the layer before. A graph's features depend on this graph and the fitted estimator alone, bit for bit: not on the other graphs of `X`, on
-    `batch_size` or on `n_jobs`.
+    The cost is :math:`O(\text{n\_layers} \cdot (|V| (M R + Q) + k M^2 R |E|))` with k = `walk_length`, M = `degree`, R = `n_functionals`,
+    Q = `n_waves`: linear in nodes, functionals and waves, since one of these reads at most 256 outputs of the layer before. A graph's
+    features depend on this graph and the fitted estimator alone, bit for bit: not on the other graphs of `X`, on `batch_size` or on
+    `n_jobs`.
 
     Args:
         walk_length: steps of a layer's walk.

@@ -13,8 +13,8 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check install -qq --constra
 help:  ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
-run: setup  ## set up and run the main job
-	$(BIN)/python -m graph2tens.demo
+run: setup  ## set up and run the main job: learn to read handwritten digits
+	$(BIN)/graph2tens train digits --overwrite
 
 test: setup browser  ## set up, then formatting, linter, types and tests
 	$(BIN)/ruff format --check

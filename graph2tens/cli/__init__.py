@@ -5,7 +5,6 @@ Exit codes: 0 done, 1 something is wrong with what the user gave (one line on st
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 from typing import Annotated, Any
@@ -13,8 +12,11 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from .classify import classify
+from .features import features
 from .info import info
 from .predict import predict
+from .report import report
 from .reproduce import reproduce
 from .train import train
 
@@ -68,13 +70,5 @@ def main(
     """
 
 
-app.command()(train)
-app.command()(predict)
-app.command()(reproduce)
-for _name in ("report", "features", "classify"):
-    try:
-        _module = importlib.import_module(f"{__name__}.{_name}")
-    except ModuleNotFoundError:
-        continue
-    app.command(_name)(getattr(_module, _name))
-app.command()(info)
+for command in (train, predict, reproduce, report, features, classify, info):
+    app.command()(command)

@@ -94,7 +94,7 @@ class TestOrderTask:
         for conv in ("G2TN", "GCN"):
             torch.manual_seed(0)
             net = task.model(conv)
-            task.train(net, training, epochs=25)
+            task.train(net, training, epochs=20)
             accuracy[conv] = task.accuracy(net, testing)
         assert accuracy["G2TN"] > 0.95
         assert 0.4 < accuracy["GCN"] < 0.6

@@ -23,8 +23,8 @@ class GraphTensNet(torch.nn.Module):
     r"""Pre-MLP, a stack of convs, jumping knowledge, pooling, post-MLP, linear head: section 5 of `"Capturing Graphs with Hypo-Elliptic
     Diffusions" <https://arxiv.org/abs/2205.14092>`_.
 
-    The defaults are the paper's model for NCI1 but for the conv; ``GraphTensNet(37, 2, conv="G2TAN", heads=8, dropout=..)``. Every ablation
-    is one argument: ``increments=False`` (NoDiff), ``zero_start=False``, ``learn_lift=False`` (NoAlgOpt), ``jk=None``, ``skip=False``,
+    The defaults are the sizes of the paper's model for NCI1 with G2TN layers; ``conv="G2TAN"`` has attention. Every ablation is one
+    argument: ``increments=False`` (NoDiff), ``zero_start=False``, ``learn_lift=False`` (NoAlgOpt), ``jk=None``, ``skip=False``,
     ``norm=False``, ``pool="mean"`` (AvgPool). :data:`PROTOCOLS` has the two readings of the paper as arguments of this class.
 
     Args:

@@ -99,7 +99,6 @@ def draw(path: Path) -> None:
         paint = {"color": colour[name]} if name == "mill" else {"edgecolor": colour[name]}
         way.scatter(range(1, 8), variance[nodes], label=name, **paint, **style)
     way.set(title="What have you seen on the way?\nVar[S | B$_0$ = i], every node", xlabel="nodes", xticks=range(1, 8), ylim=(0.1, 0.6))
-    way.legend(frameon=False, loc="center right")
     figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
     plt.close(figure)
 

@@ -147,6 +147,17 @@ def test_resuming_a_finished_run_repeats_its_numbers(model, rings):
         assert after[name] == before[name]
 
 
+@pytest.mark.slow
+def test_two_processes_that_share_every_batch_learn_what_one_learns(rings, tmp_path):
+    losses = []
+    for devices in (1, 2):
+        options = ("--epochs", 3, "--dropout", 0, "--device", "cpu", "--devices", devices, "--out", tmp_path / str(devices), "--json")
+        done = subprocess.run(command("train", rings, *options, *SMALL), capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        losses.append(json.loads(done.stdout.splitlines()[-1])["curve"]["train_loss"])
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4)
+
+
 def command(*arguments):
     return [sys.executable, "-W", "ignore", "-m", "graph2tens", *map(str, arguments)]
 

@@ -79,6 +79,7 @@ def test_functionals_are_those_of_the_expected_walk(kind, graph, rng, variant, l
         learn_lift=lift,
         lift_per_functional=per_functional,
         projection_bias=bias,
+        backend="auto" if degree == 2 else "reference",  # backends have their own tests; each degree would be compiled anew here
         seed=int(rng.integers(99)),
         **variant,
     )
@@ -299,6 +300,18 @@ def test_every_form_of_a_graph_is_the_same_graph(kind, form, name):
 
 
 @both
+@pytest.mark.filterwarnings("ignore:Sparse")
+def test_sparse_attributes_are_the_same_attributes(kind):
+    """The words of a citation graph fill 1 % of x; the projections read only those."""
+    x, index = (torch.rand(4, 6, dtype=torch.float64) > 0.7).double(), edge_index(corner("directed"))
+    conv = layer(kind, 6, 4, increments=False)
+    want, got = conv(x, index), conv(x.to_sparse_csr(), index)
+    torch.testing.assert_close(got, want)
+    for one, other in zip(*(torch.autograd.grad(out.square().sum(), list(conv.parameters())) for out in (want, got)), strict=True):
+        torch.testing.assert_close(one, other)
+
+
+@both
 def test_direction_node_reads_from_where_its_edges_point_to(kind):
     """The one difference from PyG: on the edge 0 -> 1, node 0 sees node 1 and not the other way round."""
     conv, index = layer(kind, 1, 2), torch.tensor([[0], [1]])
@@ -340,7 +353,7 @@ def test_expectation_over_dropout_is_the_whole_walk():
     conv = G2TANConv(2, 4, walk_length=1, heads=2, dropout=0.3, zero_start=False).double()
     x, index = torch.randn(4, 2, dtype=torch.float64), edge_index(corner("star"))
     with torch.no_grad():
-        draws = torch.stack([conv.train().functionals(x, index) for _ in range(1000)])
+        draws = torch.stack([conv.train().functionals(x, index) for _ in range(500)])
         want = conv.eval().functionals(x, index)
     error, spread = (draws.mean(0) - want).abs(), draws.std(0) / math.sqrt(len(draws))
     assert bool((error <= 5 * spread + 1e-12).all())

@@ -12,8 +12,10 @@ import pytest
 from small_data import write_tu_folder
 from test_store import LOAD
 
+from graph2tens.datasets import load
 from graph2tens.experiments.config import KEY, Run, Training
 from graph2tens.experiments.reproduce import Event, record_path, reproduce, work_through
+from graph2tens.experiments.run import perform, prepare
 from graph2tens.experiments.store import RunStore
 from graph2tens.experiments.tables import ABLATIONS, TABLES, base_run, plan
 from graph2tens.nn import GraphTensNet
@@ -21,7 +23,7 @@ from graph2tens.nn import GraphTensNet
 
 def tiny_plan(folder, runs):
     """Runs of a few milliseconds."""
-    network = {"conv": "G2TN", "hidden_channels": 2, "num_layers": 1, "walk_length": 1, "post_channels": 2}
+    network = {"conv": "G2TN", "hidden_channels": 2, "num_layers": 1, "walk_length": 1, "post_channels": 2, "backend": "reference"}
     run = Run(str(folder), network=network, training=Training(epochs=1, batch_size=64), table="tiny")
     return [replace(run, seed=seed) for seed in range(runs)]
 
@@ -103,6 +105,17 @@ def test_a_trial_never_passes_for_a_full_run(tmp_path):
 def test_a_wrong_run_is_refused_by_name(bad):
     with pytest.raises(ValueError, match=rf"`{next(iter(bad))}` must be.*got"):
         Run("NCI1", **bad)
+
+
+@pytest.mark.parametrize("protocol", ["paper", "authors"])
+@pytest.mark.parametrize("table", ["nci", "ablation", "differences"])
+def test_every_row_trains_an_epoch(table, protocol, tmp_path):
+    data = load(write_tu_folder(tmp_path / "rings", graphs=12))
+    for run in plan(table, seeds=[0], protocol=protocol, datasets=["NCI1"], epochs=1):
+        network = {**run.network, "hidden_channels": 8, "num_layers": 2, "post_channels": 8, "backend": "reference"}
+        record = perform(prepare(replace(run, network=network), data)).record
+        assert (record["epochs"], record["epochs_limit"], record["variant"]) == (1, 1, run.variant)
+        assert record["curve"]["train_loss"][0] is not None, f"{run}: the loss is not finite"
 
 
 # --- working them off ---------------------------------------------------------------------------------------------------------------------

@@ -291,6 +291,13 @@ def test_data_loader_batches_train(conv):
 
 
 @both
+def test_layers_go_into_pyg_sequential(conv):
+    layer = {"G2TN": G2TNConv, "G2TAN": G2TANConv}[conv]
+    model = pyg.Sequential("x, edge_index", [(layer(3, 8), "x, edge_index -> x"), torch.nn.ReLU(), (layer(8, 8), "x, edge_index -> x")])
+    assert model(BATCH.x, BATCH.edge_index).shape == (BATCH.num_nodes, 8)
+
+
+@both
 @pytest.mark.parametrize("device", DEVICES)
 def test_autocast(conv, device):
     model = net(conv).eval().to(device)

@@ -6,6 +6,7 @@ engine owns parameters; the mathematics is in :func:`graph2tens.low_rank_feature
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import torch
@@ -40,7 +41,8 @@ class WalkConv(torch.nn.Module):
         out_channels: size of the output.
         walk_length: steps k of the walk, so one layer reads k hops.
         degree: highest tensor degree M: interactions of up to M nodes of a walk, in their order.
-        rank: number R of functionals; by default `out_channels`, and `out_channels` / M without mixing.
+        rank: number R of functionals; by default `out_channels`, and `out_channels` / M without mixing. Give more where there are few
+            outputs: the norm leaves little of two functionals, and nothing of one.
         increments: read the differences :math:`x_t - x_{t-1}` along the walk (the paper's Diff) or the attributes themselves.
         zero_start: start each walk at 0, so that the attributes of the first node count and not only differences.
         time: give the walker a clock, as one further coordinate.
@@ -104,6 +106,8 @@ class WalkConv(torch.nn.Module):
         self.walk_length = check_integer(walk_length, "walk_length", 0, " (the number of steps)")
         self.degree = check_integer(degree, "degree", 1, " (the highest tensor level)")
         self.rank = _rank(rank, self.out_channels, self.degree, mix)
+        if self.rank == 1 and normalize:
+            warnings.warn("layer norm over one functional is 0 for any input; give a higher `rank`, or normalize=False.", stacklevel=2)
         self.increments, self.zero_start, self.time = increments, zero_start, time
         self.learn_lift, self.lift_per_functional = learn_lift, lift_per_functional
         self.mix, self.normalize = mix, normalize
@@ -296,7 +300,10 @@ class G2TANConv(WalkConv):
         super().__init__(in_channels, out_channels, walk_length, degree, **options)
         self.heads = check_integer(heads, "heads", 1)
         if self.rank % heads:
-            raise ValueError(f"`heads` must divide the rank {self.rank}, of which each head owns a part (got {heads}).")
+            raise ValueError(
+                f"`heads` must divide the rank {self.rank}, of which each head owns a part (got {heads}). "
+                f"Give another number of heads, or more functionals, e.g. rank={-(-self.rank // heads) * heads}."
+            )
         if not 0 <= dropout < 1:
             raise ValueError(f"`dropout` must lie in [0, 1) (got {dropout}).")
         self.dropout, self.negative_slope, self.edge_dim = float(dropout), float(negative_slope), edge_dim

@@ -141,6 +141,11 @@ def _edges(edge_index: Any, num_nodes: int, edge_weight: Tensor | None) -> tuple
         )
     if edge_index.layout == torch.strided:
         # an EdgeIndex is a tensor subclass that checks and caches on every operation: the walk wants the bare numbers
+        if edge_weight is not None and edge_weight.dim() != 1:
+            raise ValueError(
+                f"`edge_weight` must have shape (E,), one weight for each edge (got {tuple(edge_weight.shape)}). "
+                "Did you mean edge_attr=? PyG's attention convs have it in this place."
+            )
         return edge_index.as_subclass(Tensor), edge_weight
     if edge_weight is not None:
         raise ValueError("`edge_weight` must be None with a sparse matrix, whose entries are the weights (got a tensor).")

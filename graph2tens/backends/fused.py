@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
 
@@ -15,6 +15,7 @@ from torch import Tensor
 
 from . import threads
 from .kernels import Kernels, kernels
+from .sheared import HIGHEST_DEGREE, ShearedKernels, needs_states, sheared_kernels
 from .tiles import Config
 
 _WORK_PER_THREAD = 100_000  # multiplications below which another thread costs more than it brings
@@ -23,20 +24,8 @@ _IMBALANCE = 1.2  # pieces that no edge leaves are shared out whole if no thread
 
 
 @dataclass(frozen=True)
-class Gradients:
-    """What the backward pass accumulates: gradients of a, of tau and c block by block, of p, and of the current state."""
-
-    da: Tensor
-    dtau: Tensor
-    dc: Tensor
-    dp: Tensor
-    grads: Tensor
-    grads_s: Tensor
-
-
-@dataclass(frozen=True)
-class Recursion:
-    """One evaluation. All tensors are contiguous, on the CPU and of one floating type; names and shapes as in `tiles.py`.
+class Flags:
+    """What is computed and what is kept.
 
     Attributes:
         spacing: every so many-th state is kept for the backward pass; 0 keeps none.
@@ -48,6 +37,36 @@ class Recursion:
     time: bool
     stochastic: bool
     spacing: int
+
+    def sheared(self, degree: int) -> bool:
+        """Whether the form of `sheared.py` applies."""
+        return degree <= HIGHEST_DEGREE and self.increments and self.stochastic and self.length > 1
+
+    def kept(self, degree: int) -> list[int]:
+        """The steps after which a state is kept."""
+        if not self.spacing:
+            return []
+        always = {1, self.length} if self.sheared(degree) else {self.length} if self.start else set()
+        return [t for t in range(1, self.length + 1) if t in always or (t < self.length and t % self.spacing == 0)]
+
+
+@dataclass(frozen=True)
+class Gradients:
+    """What the backward pass accumulates: gradients of a, of tau and c block by block, of p; and its own working arrays."""
+
+    da: Tensor
+    dtau: Tensor
+    dc: Tensor
+    dp: Tensor
+    grads: Tensor
+    grads_s: Tensor
+
+
+@dataclass(frozen=True)
+class Recursion:
+    """One evaluation. All tensors are contiguous, on the CPU and of one floating type; names and shapes as in `tiles.py`."""
+
+    flags: Flags
     a: Tensor
     tau: Tensor
     c: Tensor
@@ -58,99 +77,114 @@ class Recursion:
     coefficient_gradient: bool = False
     probability_gradient: bool = False
 
+    @property
+    def _kernels(self) -> Kernels:
+        return kernels(self._config, str(self.a.dtype))
+
     def forward(self, offset: Tensor, batch: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The features, the kept states, and their level 0."""
         slots = self._slots()
-        kept, kept_s = self._states(max(0, int(slots.max()) + 1))
+        kept, kept_s = self._states(len(self.flags.kept(self.a.size(1))))
         work, work_s = self._states(max(0, -int(slots.min())))
         out = torch.empty_like(self.a)
-        self._run(self._bind(self._kernels.forward, slots, kept, work, kept_s, work_s, (self.start, offset, batch, out)), 0, self.length)
-        if not self.start:
-            _ = out.copy_(_slot(slots[-1], kept, work)) if self.length else out.zero_()
+        after = (self.flags.start, offset, batch, out)
+        self._run(self._bind(self._kernels.forward, slots, kept, work, kept_s, work_s, *self._inputs, *after), 0, self.flags.length)
+        if not self.flags.start:
+            _ = out.copy_(kept[slots[-1]] if slots[-1] >= 0 else work[-1 - slots[-1]]) if self.flags.length else out.zero_()
         return out, kept, kept_s
 
     def backward_start(self, grad: Tensor, offset: Tensor, batch: Tensor, kept: Tensor, kept_s: Tensor) -> Gradients:
         """Through the start factor: after it `da` holds the start factor's part alone."""
+        gradients, length = self._no_gradients(2), self.flags.length
+        end = length % 2
+        if not self.flags.start:
+            gradients.da.zero_()
+            gradients.grads[end].copy_(grad)
+            return gradients
+        # With no step at all the state is f_0, which needs no array; the kernel must only be given one.
+        last, last_s = (kept[-1], kept_s[-1]) if length else (self.a, gradients.grads_s[1])
+        after = (grad, gradients.grads[end], gradients.grads_s[end], gradients.da, gradients.dc)
+        kernel = self._bind(self._kernels.adjoint_finish, self.a, offset, batch, self.c, last, last_s, *after)
+        self._share(lambda first, last: kernel(first, last, length == 0), self._groups[0])
+        return gradients
+
+    def backward_steps(self, gradients: Gradients, kept: Tensor, kept_s: Tensor, transposed: tuple[Tensor, ...]) -> None:
+        """Back through all steps, completing `gradients`."""
+        g = gradients
+        after = (*self._inputs, *transposed, g.grads, g.grads_s, g.da, g.dc, g.dtau, g.dp)
+        for begin, end in self._segments():
+            slots, missing = self._slots_of_segment(begin, end)
+            work, work_s = self._states(missing)
+            if missing:
+                nothing = (False, self.a, transposed[0], self.a)  # no start factor here
+                again = self._bind(self._kernels.forward, slots, kept, work, kept_s, work_s, *self._inputs, *nothing)
+                self._run(again, begin, end - 1)
+            self._run(self._bind(self._kernels.adjoint, slots, kept, work, kept_s, work_s, *after), begin, end, reverse=True)
+
+    @property
+    def _inputs(self) -> tuple[Any, ...]:
+        return self._clocks, self.a, self.tau, self.c, self.p, self.row_ptr, self.col
+
+    @property
+    def _clocks(self) -> NDArray[Any]:
+        """The factor of tau at each step: with increments the clock always advances by 1, else it shows the time, the last step first."""
+        length = self.flags.length
+        times = np.ones(length) if self.flags.increments else np.arange(length, 0, -1)
+        return times.astype(self.a.numpy().dtype)
+
+    @property
+    def _config(self) -> Config:
+        share, widest = self.a.size(2) // self.p.size(1), _REGISTER_BYTES // self.a.element_size()
+        width = next(size for size in (16, 8, 4, 2, 1) if size <= widest and share % size == 0)
+        variant = (self.flags.increments, self.flags.time, not self.flags.stochastic)
+        return Config(self.a.size(1), width, *variant, self.coefficient_gradient, self.probability_gradient)
+
+    def _no_gradients(self, working: int) -> Gradients:
+        """Room for all gradients, zero but for `da`, and for so many working arrays."""
         count, (M, R) = self._block_count, self.a.shape[1:]
-        grads, grads_s = self._states(2)
-        gradients = Gradients(
-            da=torch.empty_like(self.a) if self.start else torch.zeros_like(self.a),
-            dtau=self.a.new_zeros(count, M, R) if self.time else self.a.new_empty(count, 0, R),
+        grads, grads_s = self._states(working)
+        return Gradients(
+            da=torch.empty_like(self.a),
+            dtau=self.a.new_zeros(count, M, R) if self.flags.time else self.a.new_empty(count, 0, R),
             dc=self.a.new_zeros(count, M, R) if self.coefficient_gradient else self.a.new_empty(count, 0, R),
             dp=torch.zeros_like(self.p) if self.probability_gradient else self.p.new_empty(0, self.p.size(1)),
             grads=grads,
             grads_s=grads_s.zero_(),
         )
-        end = self.length % 2
-        if not self.start:
-            grads[end].copy_(grad)
-            return gradients
-        # With no step at all the state is f_0, which needs no array; the kernel must only be given one.
-        last, last_s = (kept[-1], kept_s[-1]) if self.length else (self.a, grads_s[1])
-        arrays = (self.blocks, self.a, offset, batch, self.c, last, last_s, grad, grads[end], grads_s[end], gradients.da, gradients.dc)
-        kernel, views = self._kernels.adjoint_finish, [array.numpy() for array in arrays]
-        self._share(lambda first, last: kernel(first, last, self.length == 0, *views), self._groups()[0])
-        return gradients
-
-    def backward_steps(self, gradients: Gradients, kept: Tensor, kept_s: Tensor, transposed: tuple[Tensor, ...]) -> None:
-        """Back through all steps, completing `gradients`."""
-        for begin, end in self._segments():
-            slots = self._slots()
-            # States inside a segment were not kept unless all were: they are computed again from the one before it.
-            missing = [step for step in range(begin + 1, end) if slots[step] < 0]
-            slots[missing] = -1 - np.arange(len(missing))
-            work, work_s = self._states(len(missing))
-            if missing:
-                nothing = (False, self.a, transposed[0], self.a)  # no start factor here
-                again = self._bind(self._kernels.forward, slots, kept, work, kept_s, work_s, nothing)
-                self._run(again, begin, end - 1)
-            g = gradients
-            after = (*transposed, g.grads, g.grads_s, g.da, g.dc, g.dtau, g.dp)
-            self._run(self._bind(self._kernels.adjoint, slots, kept, work, kept_s, work_s, after), begin, end, reverse=True)
 
     def _segments(self) -> Iterator[tuple[int, int]]:
-        """Runs of steps, last first, between states that are kept."""
-        size = self.length if self.spacing == 1 else self.spacing
-        for begin in reversed(range(0, self.length, max(1, size))):
-            yield begin, min(begin + size, self.length)
+        """Runs of steps, last first, between states that are kept. They are one run if all are."""
+        length, size = self.flags.length, self.flags.spacing if self.flags.spacing > 1 else self.flags.length
+        for begin in reversed(range(0, length, max(1, size))):
+            yield begin, min(begin + size, length)
 
     def _slots(self) -> NDArray[np.int64]:
         """Where the state after t steps is, t = 0..length: kept, or one of two places used in turn. The state after 0 steps is nowhere."""
-        slots, count = np.zeros(self.length + 1, np.int64), 0
-        for t in range(1, self.length + 1):
-            needed = self.start if t == self.length else self.spacing and t % self.spacing == 0
-            slots[t], count = (count, count + 1) if needed and self.spacing else (-1 - t % 2, count)
-        slots[0] = slots[-1] if self.length else -1  # never read
+        kept = self.flags.kept(self.a.size(1))
+        slots = np.array([kept.index(t) if t in kept else -1 - t % 2 for t in range(self.flags.length + 1)])
+        slots[0] = slots[-1] if self.flags.length else -1  # never read
         return slots
+
+    def _slots_of_segment(self, begin: int, end: int) -> tuple[NDArray[np.int64], int]:
+        """The same in the backward pass, where each state inside a segment has a place of its own; and how many were not kept."""
+        slots = self._slots()
+        missing = [t for t in range(begin + 1, end) if slots[t] < 0]
+        slots[missing] = -1 - np.arange(len(missing))
+        return slots, len(missing)
 
     def _states(self, count: int) -> tuple[Tensor, Tensor]:
         """Room for states, and for their level 0 where it is not constant."""
-        n = 0 if self.stochastic else self.a.size(0)
+        n = 0 if self.flags.stochastic else self.a.size(0)
         return self.a.new_empty(count, *self.a.shape), self.a.new_empty(count, n, self.p.size(1))
 
-    @property
-    def _kernels(self) -> Kernels:
-        share, widest = self.a.size(2) // self.p.size(1), _REGISTER_BYTES // self.a.element_size()
-        width = next(size for size in (16, 8, 4, 2, 1) if size <= widest and share % size == 0)
-        flags = (self.increments, self.time, not self.stochastic, self.coefficient_gradient, self.probability_gradient)
-        return kernels(Config(self.a.size(1), width, *flags), str(self.a.dtype))
-
-    @property
-    def _clocks(self) -> NDArray[Any]:
-        """The factor of tau at each step: with increments the clock always advances by 1, else it shows the time, the last step first."""
-        times = np.ones(self.length) if self.increments else np.arange(self.length, 0, -1)
-        return times.astype(self.a.numpy().dtype)
-
-    def _bind(self, kernel: Callable[..., None], slots: NDArray[np.int64], *rest: Any) -> Callable[..., None]:
-        """The kernel waiting for blocks and steps."""
-        *states, after = rest
-        common = (*states, self.a, self.tau, self.c, self.p, self.row_ptr, self.col, *after)
-        views = (self.blocks.numpy(), self._clocks, slots, *(value.numpy() if isinstance(value, Tensor) else value for value in common))
+    def _bind(self, kernel: Callable[..., None], *rest: Any) -> Callable[..., None]:
+        """The kernel, waiting for its place."""
+        views = [value.numpy() if isinstance(value, Tensor) else value for value in (self.blocks, *rest)]
         return lambda *where: kernel(*where, *views)
 
     def _run(self, kernel: Callable[..., None], begin: int, end: int, reverse: bool = False) -> None:
         """Run steps `begin` to `end` on all nodes."""
-        groups, independent = self._groups()
+        groups, independent = self._groups
         if independent or end - begin <= 1:
             self._share(lambda first, last: kernel(first, last, begin, end), groups)
             return
@@ -161,13 +195,14 @@ class Recursion:
     def _share(kernel: Callable[[int, int], None], groups: list[tuple[int, int]]) -> None:
         threads.run([partial(kernel, first, last) for first, last in groups])
 
-    @property
+    @cached_property
     def _block_count(self) -> int:
         return int(np.searchsorted(self.blocks[0].numpy(), self.a.size(0)))
 
+    @cached_property
     def _groups(self) -> tuple[list[tuple[int, int]], bool]:
         """Blocks for each thread, and whether no edge leads from one group to another, so that no thread must wait for another's step."""
-        count, work = self._block_count, self.col.numel() * self.a[0].numel() * max(1, self.length)
+        count, work = self._block_count, self.col.numel() * self.a[0].numel() * max(1, self.flags.length)
         wanted = max(1, min(torch.get_num_threads(), count, work // _WORK_PER_THREAD))
         if wanted == 1:
             return [(0, count)], True
@@ -183,5 +218,60 @@ class Recursion:
         return [(int(first), int(last)) for first, last in pairwise(edges) if first < last], independent
 
 
-def _slot(slot: int, kept: Tensor, work: Tensor) -> Tensor:
-    return kept[slot] if slot >= 0 else work[-1 - slot]
+class ShearedRecursion(Recursion):
+    """The same for degrees 1 and 2, in the variables of `sheared.py`."""
+
+    @property
+    def _sheared(self) -> ShearedKernels:
+        return sheared_kernels(self._config, str(self.a.dtype))
+
+    def forward(self, offset: Tensor, batch: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        slots = self._slots()
+        kept, kept_s = self._states(len(self.flags.kept(self.a.size(1))))
+        work, _ = self._states(max(0, -int(slots.min())))
+        out = torch.empty_like(self.a)
+        after = (self._one, self.flags.start, offset, batch, out)
+        self._run(self._bind(self._sheared.forward, slots, kept, work, *self._inputs[1:], *after), 0, self.flags.length)
+        return out, kept, kept_s
+
+    def backward_start(self, grad: Tensor, offset: Tensor, batch: Tensor, kept: Tensor, kept_s: Tensor) -> Gradients:
+        g = self._no_gradients(4 if self._through_states else 3)
+        after = (self.p.size(1), self.a, self.flags.start, offset, batch, self.c, kept[-1], grad, g.grads[0], g.da, g.dc)
+        self._share(self._bind(self._sheared.adjoint_close, *after), self._groups[0])
+        if self._through_states:
+            g.grads[3].copy_(g.grads[0])
+        return g
+
+    def backward_steps(self, gradients: Gradients, kept: Tensor, kept_s: Tensor, transposed: tuple[Tensor, ...]) -> None:
+        g = gradients
+        u, w, total, nothing = g.grads[0], g.grads[1:3], g.grads[-1], g.da[:0, 0]
+        after = (*self._inputs[1:], *transposed, self._one, u, w, total, nothing, g.da, g.dc, g.dtau, g.dp)
+        for begin, end in self._segments() if self._through_states else [(0, self.flags.length)]:
+            slots, missing = self._slots_of_segment(begin, end)
+            work, _ = self._states(missing if self._through_states else 0)
+            if not self._through_states:
+                slots[slots < 0] = slots[1]  # not looked at
+            elif missing:
+                unused = (self._one, False, self.a, transposed[0], self.a)
+                again = self._bind(self._sheared.forward, slots, kept, work, *self._inputs[1:], *unused)
+                self._run(again, max(1, begin), end - 1)
+            self._run(self._bind(self._sheared.adjoint, slots, kept, work, *after), begin, end, reverse=True)
+
+    @property
+    def _through_states(self) -> bool:
+        return needs_states(self.flags.time, self.probability_gradient)
+
+    @property
+    def _one(self) -> Any:
+        return self.a.numpy().dtype.type(1)
+
+    def _slots(self) -> NDArray[np.int64]:
+        slots = super()._slots()
+        if not self.flags.spacing:
+            slots[1] = -3  # the first state is read in every step
+        return slots
+
+
+def recursion(flags: Flags, a: Tensor, *rest: Any) -> Recursion:
+    """The recursion in the form that suits it best."""
+    return (ShearedRecursion if flags.sheared(a.size(1)) else Recursion)(flags, a, *rest)

@@ -26,12 +26,12 @@ class Kernels(NamedTuple):
 @cache
 def kernels(config: Config, dtype: str) -> Kernels:
     """The kernels of a configuration and floating type; each is compiled at its first call, which takes a second unless it is on disk."""
-    key, first_key, width = config.key, config.first_step().key, config.width
+    key, first_key, width = config.key, config.at_first_step().key, config.width
     carried, probability_gradient = config.carried, config.probability_gradient
-    outgoing = config.increments or probability_gradient
+    outgoing = config.increments
 
     def forward(  # type: ignore[no-untyped-def]
-        first, last, begin, end, blocks, clocks, slots, kept, work, kept_s, work_s, a, tau, c, p, row_ptr, col, start, offset, batch, out
+        first, last, begin, end, blocks, slots, kept, work, kept_s, work_s, clocks, a, tau, c, p, row_ptr, col, start, offset, batch, out
     ):
         """Steps `begin` to `end` on the blocks from `first` to `last`, and after the last step the start factor."""
         R, H = a.shape[2], p.shape[1]
@@ -43,14 +43,10 @@ def kernels(config: Config, dtype: str) -> Kernels:
             while e < last and blocks[1, e] == 0:
                 e += 1
             for step in range(begin, end):
-                f, s = (
-                    (kept[slots[step]] if slots[step] >= 0 else work[-1 - slots[step]]),
-                    (kept_s[slots[step]] if slots[step] >= 0 else work_s[-1 - slots[step]]),
-                )
-                f_new, s_new = (
-                    (kept[slots[step + 1]] if slots[step + 1] >= 0 else work[-1 - slots[step + 1]]),
-                    (kept_s[slots[step + 1]] if slots[step + 1] >= 0 else work_s[-1 - slots[step + 1]]),
-                )
+                slot = slots[step]
+                f, s = (kept[slot], kept_s[slot]) if slot >= 0 else (work[-1 - slot], work_s[-1 - slot])
+                slot = slots[step + 1]
+                f_new, s_new = (kept[slot], kept_s[slot]) if slot >= 0 else (work[-1 - slot], work_s[-1 - slot])
                 clock = clocks[step]
                 for i in range(blocks[0, b], blocks[0, e]):
                     for head in range(H):
@@ -65,10 +61,8 @@ def kernels(config: Config, dtype: str) -> Kernels:
                             else:
                                 forward_tile(key, (i, lane, R, head, H, clock, a, tau, c, p, row_ptr, col, f, s, f_new))
             if start and end == clocks.size:
-                f, s = (
-                    (kept[slots[end]] if slots[end] >= 0 else work[-1 - slots[end]]),
-                    (kept_s[slots[end]] if slots[end] >= 0 else work_s[-1 - slots[end]]),
-                )
+                slot = slots[end]
+                f, s = (kept[slot], kept_s[slot]) if slot >= 0 else (work[-1 - slot], work_s[-1 - slot])
                 for i in range(blocks[0, b], blocks[0, e]):
                     for head in range(H):
                         for lane in range(head * share, (head + 1) * share, width):
@@ -92,7 +86,7 @@ def kernels(config: Config, dtype: str) -> Kernels:
                             adjoint_finish_tile(key, (i, lane, R, head, H, a, offset, batch, c, f, s, g, g_new, gs_new, da, dc[b]))
 
     def adjoint(  # type: ignore[no-untyped-def]
-        first, last, begin, end, blocks, clocks, slots, kept, work, kept_s, work_s, a, tau, c, p, row_ptr, col, t_ptr, t_row, t_position,
+        first, last, begin, end, blocks, slots, kept, work, kept_s, work_s, clocks, a, tau, c, p, row_ptr, col, t_ptr, t_row, t_position,
         grads, grads_s, da, dc, dtau, dp,
     ):  # fmt: skip
         """Steps `end` back to `begin`; the gradient of the state after t steps is ``grads[t % 2]``."""
@@ -104,10 +98,8 @@ def kernels(config: Config, dtype: str) -> Kernels:
             while e < last and blocks[1, e] == 0:
                 e += 1
             for step in range(end - 1, begin - 1, -1):
-                f, s = (
-                    (kept[slots[step]] if slots[step] >= 0 else work[-1 - slots[step]]),
-                    (kept_s[slots[step]] if slots[step] >= 0 else work_s[-1 - slots[step]]),
-                )
+                slot = slots[step]
+                f, s = (kept[slot], kept_s[slot]) if slot >= 0 else (work[-1 - slot], work_s[-1 - slot])
                 g, gs, g_new, gs_new = grads[(step + 1) % 2], grads_s[(step + 1) % 2], grads[step % 2], grads_s[step % 2]
                 clock = clocks[step]
                 for block in range(b, e):
@@ -116,16 +108,19 @@ def kernels(config: Config, dtype: str) -> Kernels:
                             if carried:
                                 total = clock - clock
                                 for entry in range(t_ptr[i], t_ptr[i + 1]):
-                                    total += p[t_position[entry], head] * gs[t_row[entry], head]
+                                    edge, origin = t_position[entry], t_row[entry]
+                                    total += p[edge, head] * gs[origin, head]
+                                    if probability_gradient and not outgoing:  # one thread alone may write to an entry of dp
+                                        dp[edge, head] += gs[origin, head] * (s[i, head] if step > 0 else 1)
                                 gs_new[i, head] = total
-                                if probability_gradient:
+                                if probability_gradient and outgoing:
                                     for edge in range(row_ptr[i], row_ptr[i + 1]):
                                         dp[edge, head] += gs[i, head] * (s[col[edge], head] if step > 0 else 1)
                             for lane in range(head * share, (head + 1) * share, width):
                                 outgoing_arrays = (i, lane, R, head, H, clock, a, tau, c, p, row_ptr, col, f, s, g, da, dp)
                                 incoming_arrays = (
                                     i, lane, R, head, H, clock, a, tau, c, p, t_ptr, t_row, t_position, f, s, g, g_new, gs_new, da,
-                                    dc[block], dtau[block],
+                                    dc[block], dtau[block], dp,
                                 )  # fmt: skip
                                 if step == 0:
                                     if outgoing:

@@ -14,10 +14,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .fused import Recursion
+from .fused import Flags, recursion
 from .pattern import pattern
 from .problem import Problem
 from .projection import add_up_by_graph, fused_centre, project_all
+from .sheared import needs_states
 
 _DIFFERENTIABLE = 5  # the first so many inputs of the operator
 
@@ -29,11 +30,18 @@ def features(problem: Problem) -> Tensor:
     c = problem.coefficients if problem.coefficients.dim() == 2 else problem.coefficients.unsqueeze(1).expand(M, R)
     inputs = (*project_all(problem, fused_centre), c, p)
     wanted = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs)
-    keep_all, keep_some = 1, max(1, round(problem.length**0.5))
-    spacing = (keep_some if problem.recompute else keep_all) if wanted else 0
-    flags = (problem.length, variant.increments, variant.has_start, variant.time, walk.stochastic, spacing)
+    flags = (problem.length, variant.increments, variant.has_start, variant.time, walk.stochastic, _spacing(problem, p) if wanted else 0)
     out: Tensor = low_rank(*inputs, walk.graphs[0], walk.row_ptr.contiguous(), walk.col.contiguous(), *pattern(walk), *flags)[0]
     return out
+
+
+def _spacing(problem: Problem, p: Tensor) -> int:
+    """Every so many-th state is kept: none between the first and the last where they are not needed, else all, or about sqrt(length)."""
+    variant, length = problem.variant, problem.length
+    flags = Flags(length, variant.increments, variant.has_start, variant.time, problem.walk.stochastic, 1)
+    if flags.sheared(problem.degree) and not needs_states(variant.time, p.requires_grad):
+        return length
+    return max(1, round(length**0.5)) if problem.recompute else 1
 
 
 @torch.library.custom_op("graph2tens::low_rank", mutates_args=(), device_types="cpu")
@@ -59,8 +67,8 @@ def low_rank(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Features, and for the backward pass every `spacing`-th state and its level 0."""
     a, offset, tau, c, p = (tensor.contiguous() for tensor in (a, offset, tau, c, p))
-    recursion = Recursion(length, increments, start, time, stochastic, spacing, a, tau, c, p, row_ptr, col, blocks)
-    return recursion.forward(offset, batch)
+    flags = Flags(length, increments, start, time, stochastic, spacing)
+    return recursion(flags, a, tau, c, p, row_ptr, col, blocks).forward(offset, batch)
 
 
 @torch.library.custom_op("graph2tens::low_rank_backward", mutates_args=(), device_types="cpu")
@@ -91,23 +99,24 @@ def low_rank_backward(
     """Gradients of a, offset, tau, c and p, the last four empty where not needed."""
     _, need_offset, need_tau, need_c, need_p = needs
     a, offset, tau, c, p = (tensor.contiguous() for tensor in (a, offset, tau, c, p))
-    recursion = Recursion(length, increments, start, time, stochastic, spacing, a, tau, c, p, row_ptr, col, blocks, need_c, need_p)
-    gradients = recursion.backward_start(grad.contiguous(), offset, batch, kept, kept_s)
+    flags = Flags(length, increments, start, time, stochastic, spacing)
+    steps = recursion(flags, a, tau, c, p, row_ptr, col, blocks, need_c, need_p)
+    gradients = steps.backward_start(grad.contiguous(), offset, batch, kept, kept_s)
     d_offset = a.new_empty(0)
     if need_offset:  # so far `da` holds the start factor's part alone, which is that of the offsets too
         d_offset = torch.zeros_like(offset)
         if increments and start:
             d_offset = add_up_by_graph(gradients.da.flatten(1), batch, offset.size(0)).view_as(offset)
-    recursion.backward_steps(gradients, kept, kept_s, (t_ptr, t_row, t_position))
+    steps.backward_steps(gradients, kept, kept_s, (t_ptr, t_row, t_position))
     d_tau, d_c = (part.sum(0) if need else a.new_empty(0) for part, need in ((gradients.dtau, need_tau), (gradients.dc, need_c)))
     return gradients.da, d_offset, d_tau, d_c, gradients.dp if need_p else a.new_empty(0)
 
 
 @low_rank.register_fake
 def _(a, offset, tau, c, p, batch, row_ptr, col, t_ptr, t_row, t_position, blocks, *flags):  # type: ignore[no-untyped-def]
-    length, _, start, _, stochastic, spacing = flags
-    kept = sum(1 for t in range(1, length) if t % spacing == 0) + (start and length > 0) if spacing else 0
-    return a.new_empty(a.shape), a.new_empty(kept, *a.shape), a.new_empty(kept, 0 if stochastic else a.size(0), p.size(1))
+    given = Flags(*flags)
+    kept = len(given.kept(a.size(1)))
+    return a.new_empty(a.shape), a.new_empty(kept, *a.shape), a.new_empty(kept, 0 if given.stochastic else a.size(0), p.size(1))
 
 
 @low_rank_backward.register_fake

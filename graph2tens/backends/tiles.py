@@ -16,7 +16,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from .chain import horner, reverse
-from .lanes import Emitter, Lanes
+from .lanes import Emitter, Lanes, Total
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Config:
         """The same as a string, which Numba can take for a compile-time constant."""
         return " ".join(str(int(value)) for value in self.__dict__.values())
 
-    def first_step(self) -> Config:
+    def at_first_step(self) -> Config:
         return replace(self, first=True)
 
     @classmethod
@@ -46,7 +46,7 @@ class Config:
         return cls(degree, width, *map(bool, flags))
 
 
-class _Tile:
+class Tile:
     """Addresses of one tile: the functionals lane, ..., lane + width - 1 of head `head`."""
 
     def __init__(self, config: Config, emit: Emitter, arrays: dict[str, Any], scalars: dict[str, Any]) -> None:
@@ -70,6 +70,15 @@ class _Tile:
 
     def increase(self, name: str, node: Any, values: list[Lanes]) -> None:
         self.put(name, node, [old + new for old, new in zip(self.rows(name, node), values, strict=True)])
+
+    def increase_first_of(self, name: str, node: Any, value: Lanes) -> None:
+        """Add to the vector of degree 1 alone."""
+        address = self.address(node, 0)
+        self.arrays[name].store(address, self.arrays[name].load(address) + value)
+
+    def increase_first(self, name: str, value: Lanes) -> None:
+        """The same for an (M, R) array."""
+        self.increase_first_of(name, self.emit.index(0), value)
 
     def common(self, name: str) -> list[Lanes]:
         """The M vectors of an (M, R) array."""
@@ -101,6 +110,14 @@ class _Tile:
         zero = self.emit.number(0.0)
         return [(zero if parts is None else parts[q]) - own[q] for q in range(self.config.degree)]
 
+    def around(self, node: Any, pointer: str) -> Any:
+        """The loop over the entries of a row of the CSR pattern."""
+        array = self.arrays[pointer]
+        return self.emit.loop(array.scalar(node), array.scalar(self.emit.builder.add(node, self.emit.index(1))))
+
+    def totals(self) -> list[Total]:
+        return [self.emit.total() for _ in range(self.config.degree)]
+
     def add_scalar(self, name: str, index: Any, value: Any) -> None:
         array = self.arrays[name]
         array.set_scalar(index, self.emit.builder.fadd(array.scalar(index), value))
@@ -110,61 +127,56 @@ def _added(values: list[Lanes], parts: list[Lanes] | None) -> list[Lanes]:
     return values if parts is None else [value + part for value, part in zip(values, parts, strict=True)]
 
 
-def _forward(tile: _Tile, i: Any) -> None:
-    """f_new(i) = sum over the steps i -> j of P_ij times the chain."""
-    emit, arrays = tile.emit, tile.arrays
-    c, fixed = tile.coefficients(), tile.fixed_part(i)
-    totals = [emit.total() for _ in range(tile.config.degree)]
-    with emit.loop(arrays["row_ptr"].scalar(i), arrays["row_ptr"].scalar(emit.builder.add(i, emit.index(1)))) as edge:
-        j = arrays["col"].scalar(edge)
+def forward(tile: Tile, i: Any) -> list[Lanes]:
+    """Levels of the next state at node i: the sum over the steps i -> j of P_ij times the chain."""
+    c, fixed, totals = tile.coefficients(), tile.fixed_part(i), tile.totals()
+    with tile.around(i, "row_ptr") as edge:
+        j = tile.arrays["col"].scalar(edge)
         p, C = tile.probability(edge), _added(tile.rows("a", j), fixed)
         for total, level in zip(totals, horner(C, tile.levels(j), c), strict=True):
             total.add(p * level)
-    tile.put("f_new", i, [total.value for total in totals])
+    return [total.value for total in totals]
 
 
-def _adjoint_out(tile: _Tile, i: Any) -> None:
-    """Over the steps out of node i: what they owe to its own projections, which C contains with a minus, and to P."""
-    emit, arrays, config = tile.emit, tile.arrays, tile.config
-    c, fixed, g = tile.coefficients(), tile.fixed_part(i), tile.rows("g", i)
-    totals = [emit.total() for _ in range(config.degree)]
-    with emit.loop(arrays["row_ptr"].scalar(i), arrays["row_ptr"].scalar(emit.builder.add(i, emit.index(1)))) as edge:
-        j = arrays["col"].scalar(edge)
-        C, f = _added(tile.rows("a", j), fixed), tile.levels(j)
-        if config.increments:
-            p = tile.probability(edge)
-            for total, dC in zip(totals, reverse(C, f, c, g)[0], strict=True):
-                total.add(p * dC)
-        if config.probability_gradient:
-            products = [g_m * level for g_m, level in zip(g, horner(C, f, c), strict=True)]
-            for other in products[1:]:
-                products[0] = products[0] + other
-            tile.add_scalar("dp", tile.at_head(edge), emit.add_up(products[0]))
-    if config.increments:
-        own = tile.rows("da", i)
-        tile.put("da", i, [old - total.value for old, total in zip(own, totals, strict=True)])
+def _forward(tile: Tile, i: Any) -> None:
+    tile.put("f_new", i, forward(tile, i))
 
 
-def _adjoint_in(tile: _Tile, j: Any) -> None:
-    """Over the steps into node j: what they owe to its levels and projections, and to coefficients and clock."""
+def _adjoint_out(tile: Tile, i: Any) -> None:
+    """Over the steps out of node i, with increments: what they owe to its own projections, which C contains with a minus, and to P."""
+    c, fixed, g, totals = tile.coefficients(), tile.fixed_part(i), tile.rows("g", i), tile.totals()
+    with tile.around(i, "row_ptr") as edge:
+        j = tile.arrays["col"].scalar(edge)
+        p, C, f = tile.probability(edge), _added(tile.rows("a", j), fixed), tile.levels(j)
+        for total, dC in zip(totals, reverse(C, f, c, g)[0], strict=True):
+            total.add(p * dC)
+        if tile.config.probability_gradient:
+            tile.add_scalar("dp", tile.at_head(edge), dot(tile, g, horner(C, f, c)))
+    tile.put("da", i, [old - total.value for old, total in zip(tile.rows("da", i), totals, strict=True)])
+
+
+def _adjoint_in(tile: Tile, j: Any) -> None:
+    """Over the steps into node j: what they owe to its levels and projections, to coefficients and clock; without increments also to P."""
     emit, arrays, config = tile.emit, tile.arrays, tile.config
     M = config.degree
     c, f, own = tile.coefficients(), tile.levels(j), _added(tile.rows("a", j), tile.fixed_part(None))
     dC, df, dc = ([emit.total() for _ in range(count)] for count in (M, M + 1, M + 1))
-    weighted = [emit.total() for _ in range(M)]
-    with emit.loop(arrays["t_ptr"].scalar(j), arrays["t_ptr"].scalar(emit.builder.add(j, emit.index(1)))) as entry:
-        i = arrays["t_row"].scalar(entry)
-        p, g = tile.probability(arrays["t_position"].scalar(entry)), tile.rows("g", i)
+    weighted = tile.totals()
+    with tile.around(j, "t_ptr") as entry:
+        i, edge = arrays["t_row"].scalar(entry), arrays["t_position"].scalar(entry)
+        p, g = tile.probability(edge), tile.rows("g", i)
         if config.increments:
             C = [mine - other for mine, other in zip(own, tile.rows("a", i), strict=True)]
             _accumulate((dC, df, dc), reverse(C, f, c, g), p)
         else:  # the chain is the same for all steps into j, so their weighted gradients can be added up before it
             for total, g_m in zip(weighted, g, strict=True):
                 total.add(p * g_m)
+            if config.probability_gradient:
+                tile.add_scalar("dp", tile.at_head(edge), dot(tile, g, horner(own, f, c)))
     if not config.increments:
         _accumulate((dC, df, dc), reverse(own, f, c, [total.value for total in weighted]), emit.number(1.0))
     tile.increase("da", j, [total.value for total in dC])
-    _add_to_coefficients(tile, [total.value for total in dc[1:]])
+    add_to_coefficients(tile, [total.value for total in dc[1:]])
     if not config.first:  # f_0 is no variable
         tile.put("g_new", j, [total.value for total in df[1:]])
         _add_to_level_zero(tile, j, df[0].value)
@@ -172,31 +184,39 @@ def _adjoint_in(tile: _Tile, j: Any) -> None:
         tile.increase("dtau", emit.index(0), [tile.clock * total.value for total in dC])
 
 
-def _finish(tile: _Tile, i: Any) -> None:
+def dot(tile: Tile, left: list[Lanes], right: list[Lanes]) -> Any:
+    """The sum of products over all degrees and lanes, a scalar."""
+    total, *others = [x * y for x, y in zip(left, right, strict=True)]
+    for other in others:
+        total = total + other
+    return tile.emit.add_up(total)
+
+
+def _finish(tile: Tile, i: Any) -> None:
     """The start factor: the chain with F_i for C and the node's own levels."""
-    tile.put("out", i, horner(_start(tile, i), tile.levels(i), tile.coefficients()))
+    tile.put("out", i, horner(start(tile, i), tile.levels(i), tile.coefficients()))
 
 
-def _adjoint_finish(tile: _Tile, i: Any) -> None:
-    dF, df, dc = reverse(_start(tile, i), tile.levels(i), tile.coefficients(), tile.rows("g", i))
+def _adjoint_finish(tile: Tile, i: Any) -> None:
+    dF, df, dc = reverse(start(tile, i), tile.levels(i), tile.coefficients(), tile.rows("g", i))
     tile.put("da", i, dF)
     tile.put("g_new", i, df[1:])
     _add_to_level_zero(tile, i, df[0])
-    _add_to_coefficients(tile, dc[1:])
+    add_to_coefficients(tile, dc[1:])
 
 
-def _start(tile: _Tile, i: Any) -> list[Lanes]:
+def start(tile: Tile, i: Any) -> list[Lanes]:
     """F_i: with increments `a` is centred, and the projection of the centre (and the bias) comes back in here."""
     own = tile.rows("a", i)
     return _added(own, tile.rows("offset", tile.arrays["batch"].scalar(i))) if tile.config.increments else own
 
 
-def _add_to_level_zero(tile: _Tile, node: Any, gradient: Lanes) -> None:
+def _add_to_level_zero(tile: Tile, node: Any, gradient: Lanes) -> None:
     if tile.config.carried:
         tile.add_scalar("gs_new", tile.at_head(node), tile.emit.add_up(gradient))
 
 
-def _add_to_coefficients(tile: _Tile, dc: list[Lanes]) -> None:
+def add_to_coefficients(tile: Tile, dc: list[Lanes]) -> None:
     if tile.config.coefficient_gradient:
         tile.increase("dc", tile.emit.index(0), dc)
 
@@ -208,7 +228,7 @@ def _accumulate(totals: Any, gradients: Any, p: Lanes) -> None:
                 total.add(p * term)
 
 
-def _tile_intrinsic(body: Any, scalars: tuple[str, ...], arrays: tuple[str, ...]) -> Any:
+def tile_intrinsic(body: Any, scalars: tuple[str, ...], arrays: tuple[str, ...]) -> Any:
     """An intrinsic ``(key, node, *scalars, *arrays)`` for Numba kernels; `body` emits its instructions."""
     names = ("node", *scalars, *arrays)
 
@@ -223,7 +243,7 @@ def _tile_intrinsic(body: Any, scalars: tuple[str, ...], arrays: tuple[str, ...]
             element = context.get_data_type(kinds[names.index(arrays[0])].dtype)
             emit = Emitter(context, builder, element, config.width)
             given = dict(zip(names, zip(kinds, parts, strict=True), strict=True))
-            tile = _Tile(
+            tile = Tile(
                 config,
                 emit,
                 {name: emit.array(*given[name]) for name in arrays},
@@ -237,13 +257,13 @@ def _tile_intrinsic(body: Any, scalars: tuple[str, ...], arrays: tuple[str, ...]
     return intrinsic(prefer_literal=True)(define)
 
 
-_WHERE = ("lane", "rank", "head", "heads")
-forward_tile = _tile_intrinsic(_forward, (*_WHERE, "clock"), ("a", "tau", "c", "p", "row_ptr", "col", "f", "s", "f_new"))
-adjoint_out_tile = _tile_intrinsic(_adjoint_out, (*_WHERE, "clock"), ("a", "tau", "c", "p", "row_ptr", "col", "f", "s", "g", "da", "dp"))
-adjoint_in_tile = _tile_intrinsic(
+WHERE = ("lane", "rank", "head", "heads")
+forward_tile = tile_intrinsic(_forward, (*WHERE, "clock"), ("a", "tau", "c", "p", "row_ptr", "col", "f", "s", "f_new"))
+adjoint_out_tile = tile_intrinsic(_adjoint_out, (*WHERE, "clock"), ("a", "tau", "c", "p", "row_ptr", "col", "f", "s", "g", "da", "dp"))
+adjoint_in_tile = tile_intrinsic(
     _adjoint_in,
-    (*_WHERE, "clock"),
-    ("a", "tau", "c", "p", "t_ptr", "t_row", "t_position", "f", "s", "g", "g_new", "gs_new", "da", "dc", "dtau"),
+    (*WHERE, "clock"),
+    ("a", "tau", "c", "p", "t_ptr", "t_row", "t_position", "f", "s", "g", "g_new", "gs_new", "da", "dc", "dtau", "dp"),
 )
-finish_tile = _tile_intrinsic(_finish, _WHERE, ("a", "offset", "batch", "c", "f", "s", "out"))
-adjoint_finish_tile = _tile_intrinsic(_adjoint_finish, _WHERE, ("a", "offset", "batch", "c", "f", "s", "g", "g_new", "gs_new", "da", "dc"))
+finish_tile = tile_intrinsic(_finish, WHERE, ("a", "offset", "batch", "c", "f", "s", "out"))
+adjoint_finish_tile = tile_intrinsic(_adjoint_finish, WHERE, ("a", "offset", "batch", "c", "f", "s", "g", "g_new", "gs_new", "da", "dc"))

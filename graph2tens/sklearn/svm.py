@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -76,17 +75,18 @@ def choose(
     """
     n_jobs, verbose = options.pop("n_jobs", None), options.pop("verbose", 0)
     unit, num_classes = typical(distances), int(y.max()) + 1
-    pairs = [(float(C), float(gamma)) for gamma, C in product(gammas, Cs)]
     tried = Parallel(n_jobs=n_jobs, prefer="threads", verbose=verbose)(
-        delayed(_try)(distances, y, folds, C, gamma / unit, num_classes, options) for C, gamma in pairs
+        delayed(_try)(distances, y, folds, Cs, gamma / unit, num_classes, options) for gamma in gammas
     )
-    # rounded, so that the last bits of a likelihood cannot decide what is equal
-    best = max(range(len(pairs)), key=lambda place: (round(tried[place][1], 9), tried[place][0]))
-    table = [
-        {"C": C, "gamma": gamma, "accuracy": accuracy, "log_likelihood": likelihood}
-        for (C, gamma), (accuracy, likelihood, _) in zip(pairs, tried, strict=True)
+    found = [
+        (float(C), float(gamma), *outcome)
+        for gamma, outcomes in zip(gammas, tried, strict=True)
+        for C, outcome in zip(Cs, outcomes, strict=True)
     ]
-    return Choice(pairs[best][0], pairs[best][1], tried[best][0], tried[best][2], table)
+    table = [dict(zip(("C", "gamma", "accuracy", "log_likelihood", "temperature"), row, strict=True)) for row in found]
+    # rounded, so that the last bits of a likelihood cannot decide what is equal
+    best = max(table, key=lambda row: (round(row["log_likelihood"], 9), row["accuracy"]))
+    return Choice(best["C"], best["gamma"], best["accuracy"], best["temperature"], table)
 
 
 def fit_svc(kernel: NDArray[np.float64], y: Integers, C: float, **options: Any) -> SVC:
@@ -113,20 +113,31 @@ def probabilities(values: NDArray[np.float64], temperature: float) -> NDArray[np
 
 
 def _try(
-    distances: NDArray[np.float64], y: Integers, folds: Sequence[Fold], C: float, gamma: float, num_classes: int, options: dict[str, Any]
-) -> tuple[float, float, float]:
-    values, targets = [], []
+    distances: NDArray[np.float64],
+    y: Integers,
+    folds: Sequence[Fold],
+    Cs: Sequence[float],
+    gamma: float,
+    num_classes: int,
+    options: dict[str, Any],
+) -> list[tuple[float, float, float]]:
+    """Accuracy, log-likelihood and temperature for each C; the kernels are computed once for all."""
+    values: list[list[NDArray[np.float64]]] = [[] for _ in Cs]
     for train, validation in folds:
-        kernel = np.exp(-gamma * distances[np.ix_(train, train)])
-        if np.unique(y[train]).size < 2:  # one class only: nothing to separate
-            values.append(np.where(np.arange(num_classes) == y[train][0], 1.0, -1.0)[None].repeat(len(validation), axis=0))
-        else:
-            svc = fit_svc(kernel, y[train], C, **options)
-            values.append(decisions(svc, np.exp(-gamma * distances[np.ix_(validation, train)]), num_classes))
-        targets.append(y[validation])
-    decided, target = np.concatenate(values), np.concatenate(targets)
-    temperature, likelihood = calibrate(decided, target)
-    return float((decided.argmax(axis=1) == target).mean()), likelihood, temperature
+        inside, across = (np.exp(-gamma * distances[np.ix_(rows, train)]) for rows in (train, validation))
+        only = y[train][0] if np.unique(y[train]).size < 2 else None
+        for found, C in zip(values, Cs, strict=True):
+            if only is not None:  # one class: nothing to separate
+                found.append(np.where(np.arange(num_classes) == only, 1.0, -1.0)[None].repeat(len(validation), axis=0))
+            else:
+                found.append(decisions(fit_svc(inside, y[train], C, **options), across, num_classes))
+    target = np.concatenate([y[validation] for _, validation in folds])
+    outcomes = []
+    for found in values:
+        decided = np.concatenate(found)
+        temperature, likelihood = calibrate(decided, target)
+        outcomes.append((float((decided.argmax(axis=1) == target).mean()), likelihood, temperature))
+    return outcomes
 
 
 def calibrate(values: NDArray[np.float64], target: Integers) -> tuple[float, float]:

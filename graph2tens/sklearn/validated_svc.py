@@ -47,8 +47,8 @@ class ValidatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        C: Sequence[float] = (1.0, 3.0, 10.0),
-        gamma: Sequence[float] = (0.5, 1.0, 2.0, 4.0),
+        C: Sequence[float] = (1.0, 3.0, 10.0, 100.0),
+        gamma: Sequence[float] = (0.1, 0.5, 1.0, 2.0, 4.0),
         *,
         validation: float | int | str = "auto",
         refit: bool = True,

@@ -103,6 +103,14 @@ def test_the_record_of_a_run_is_printed_as_json(rings, tmp_path):
     assert 0 <= record["test_accuracy"] <= 1
 
 
+@pytest.mark.parametrize("precision", ["64-true", "bf16-mixed"])
+def test_other_precisions_learn_the_same(model, rings, tmp_path, precision):
+    options = ("--epochs", 3, "--out", tmp_path / "m", "--json", "--no-report", "--device", "cpu", "--precision", precision)
+    record = json.loads(call("train", rings, *options, *SMALL).stdout)
+    plain = json.loads((model / "record.json").read_text())
+    assert record["curve"]["train_loss"] == pytest.approx(plain["curve"]["train_loss"], rel=0.05)
+
+
 def test_a_model_predicts_what_it_predicted_in_training(model, rings, tmp_path):
     result = call("predict", model / "last.safetensors", "--data", rings, "--json")
     said = json.loads(result.stdout)

@@ -20,7 +20,7 @@ from .config import Run
 from .provenance import commit, machine, peak_memory_mib, reset_peak_memory, versions
 from .store import Record
 from .tasks import GraphTask, NodeTask
-from .train import Epoch, Evaluation, TrainingState, evaluate, fit
+from .train import Epoch, Evaluation, Opener, TrainingState, evaluate, fit
 
 CURVE_POINTS = 50
 
@@ -76,7 +76,8 @@ def perform(
     state = fit(
         fabric, network, task, run.training, seed=run.seed, state_path=state_path, save_every=save_every, resume=resume, on_epoch=on_epoch
     )
-    evaluations = {part: evaluate(network, task.batches(part)) for part in ("train", "validation", "test")}
+    judged = fabric.setup_module(Opener(network))  # evaluated in the precision it was trained in
+    evaluations = {part: evaluate(judged, task.batches(part)) for part in ("train", "validation", "test")}
     return Outcome(state, evaluations, _record(run, state, evaluations, fabric.device, time.perf_counter() - prepared.started))
 
 

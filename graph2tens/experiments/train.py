@@ -106,7 +106,7 @@ def fit(
     """
     bare = model
     optimizer: Any = torch.optim.Adam(model.parameters(), lr=training.learning_rate, eps=training.epsilon)
-    model, optimizer = fabric.setup(model, optimizer)
+    model, optimizer = fabric.setup(Opener(model), optimizer)
     shuffling = torch.Generator().manual_seed(seed)
     state = TrainingState()
     if resume:
@@ -123,7 +123,7 @@ def fit(
     saved = time.monotonic()
     while not state.finished(training):
         started = time.perf_counter()
-        train_loss, train_accuracy = _train_epoch(fabric, model, optimizer, task, training, state.epoch, shuffling)
+        train_loss, train_accuracy = _train_epoch(fabric, model, bare.penalty, optimizer, task, training, state.epoch, shuffling)
         validation = evaluate(model, task.batches("validation"))
         state.epoch += 1
         watched = validation.loss + (training.l2 * _penalty(bare) if training.watch_penalty else 0.0)
@@ -145,7 +145,14 @@ def fit(
 
 
 def _train_epoch(
-    fabric: Fabric, model: Any, optimizer: Any, task: Task, training: Training, epoch: int, shuffling: torch.Generator
+    fabric: Fabric,
+    model: Any,
+    penalty: Any,
+    optimizer: Any,
+    task: Task,
+    training: Training,
+    epoch: int,
+    shuffling: torch.Generator,
 ) -> tuple[float, float]:
     """One pass over the training data; returns mean cross-entropy and accuracy of its steps."""
     model.train()
@@ -160,7 +167,7 @@ def _train_epoch(
         size = batch.y.numel()
         # Fabric averages gradients over processes, so the sum over the batch is the sum here times their number.
         loss = mean * (batch.weight if training.loss == "mean" else size * fabric.world_size * (batch.weight > 0))
-        fabric.backward(loss + training.l2 * model.penalty() if training.l2 else loss)
+        fabric.backward(loss + training.l2 * penalty() if training.l2 else loss)
         optimizer.step()
         right = (logits.detach().argmax(1) == batch.y).sum()
         totals += torch.tensor([float(mean.detach()) * size, float(right), size], dtype=torch.float64)
@@ -182,7 +189,7 @@ class Evaluation:
 
 @torch.no_grad()
 def evaluate(model: nn.Module, batches: Iterable[Batch]) -> Evaluation:
-    """Apply a model, dropout off, to `batches`."""
+    """Apply a model, an :class:`Opener` or Fabric's wrapping of one, to `batches`, dropout off."""
     model.eval()
     outputs, targets = [], []
     for batch in batches:
@@ -198,8 +205,27 @@ def _penalty(model: Any) -> float:
     return float(model.penalty())
 
 
+class Sealed:
+    """An argument that Fabric passes on as it is: it would take a frozen dataclass (a walk) apart to convert what is inside, and fail."""
+
+    def __init__(self, content: Any) -> None:
+        self.content = content
+
+
+class Opener(nn.Module):
+    """A network that is given sealed arguments."""
+
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, *arguments: Any) -> Tensor:
+        logits: Tensor = self.network(*(argument.content if isinstance(argument, Sealed) else argument for argument in arguments))
+        return logits
+
+
 def _logits(model: Any, batch: Batch) -> Tensor:
-    logits: Tensor = model(*batch.inputs)
+    logits: Tensor = model(*(argument if isinstance(argument, Tensor) else Sealed(argument) for argument in batch.inputs))
     return logits if batch.rows is None else logits[batch.rows]
 
 

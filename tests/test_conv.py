@@ -133,6 +133,7 @@ def test_worked_cases(case: Case):
         M,
         learn_lift=case.coefficients is not None,
         lift_per_functional=False,
+        normalize=False,
         laziness=case.data["graph"]["lazy"],
         **case.variant,
         **heads,

@@ -18,14 +18,13 @@ from llvmlite import binding
 from numba import njit
 
 
-def compiled(function: Callable[..., Any], dtype: str, version: str = "") -> Callable[..., Any]:
+def compiled(function: Callable[..., Any], version: str = "") -> Callable[..., Any]:
     """Compile at the first call and keep the machine code beside this file or in the user's cache, or if neither can be written, nowhere.
 
-    Args:
-        dtype: what the floating arguments are; arguments of different types must not share a name.
-        version: whatever else the function's code depends on.
+    `version` is whatever the code depends on beside the sources; functions that are called with different types of arguments must
+    have different versions.
     """
-    function.__qualname__ = "_".join([function.__name__, dtype.removeprefix("torch."), *version.split(), _fingerprint()])
+    function.__qualname__ = "_".join([function.__name__, *version.split(), _fingerprint()])
     options = {"nogil": True, "boundscheck": False, "error_model": "numpy"}
     try:
         dispatcher = njit(cache=True, **options)(function)

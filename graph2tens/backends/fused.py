@@ -79,7 +79,7 @@ class Recursion:
 
     @property
     def _kernels(self) -> Kernels:
-        return kernels(self._config, str(self.a.dtype))
+        return kernels(self._config)
 
     def forward(self, offset: Tensor, batch: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The features, the kept states, and their level 0."""
@@ -88,7 +88,8 @@ class Recursion:
         work, work_s = self._states(max(0, -int(slots.min())))
         out = torch.empty_like(self.a)
         after = (self.flags.start, offset, batch, out)
-        self._run(self._bind(self._kernels.forward, slots, kept, work, kept_s, work_s, *self._inputs, *after), 0, self.flags.length)
+        states = (slots, self._clocks, *self._sizes, kept, work, kept_s, work_s)
+        self._run(self._bind(self._kernels.forward, *states, *self._inputs, *after), 0, self.flags.length)
         if not self.flags.start:
             _ = out.copy_(kept[slots[-1]] if slots[-1] >= 0 else work[-1 - slots[-1]]) if self.flags.length else out.zero_()
         return out, kept, kept_s
@@ -104,40 +105,47 @@ class Recursion:
         # With no step at all the state is f_0, which needs no array; the kernel must only be given one.
         last, last_s = (kept[-1], kept_s[-1]) if length else (self.a, gradients.grads_s[1])
         after = (grad, gradients.grads[end], gradients.grads_s[end], gradients.da, gradients.dc)
-        kernel = self._bind(self._kernels.adjoint_finish, self.a, offset, batch, self.c, last, last_s, *after)
+        kernel = self._bind(self._kernels.adjoint_finish, *self._sizes[:2], self.a, offset, batch, self.c, last, last_s, *after)
         self._share(lambda first, last: kernel(first, last, length == 0), self._groups[0])
         return gradients
 
     def backward_steps(self, gradients: Gradients, kept: Tensor, kept_s: Tensor, transposed: tuple[Tensor, ...]) -> None:
         """Back through all steps, completing `gradients`."""
         g = gradients
-        after = (*self._inputs, *transposed, g.grads, g.grads_s, g.da, g.dc, g.dtau, g.dp)
+        dp_zero = torch.zeros_like(g.dp)  # what level 0 owes to P comes from the other end of an edge, that is from another thread
+        after = (*self._inputs, *transposed, g.grads, g.grads_s, g.da, g.dc, g.dtau, g.dp, dp_zero)
         for begin, end in self._segments():
             slots, missing = self._slots_of_segment(begin, end)
             work, work_s = self._states(missing)
+            states = (slots, self._clocks, *self._sizes, kept, work, kept_s, work_s)
             if missing:
                 nothing = (False, self.a, transposed[0], self.a)  # no start factor here
-                again = self._bind(self._kernels.forward, slots, kept, work, kept_s, work_s, *self._inputs, *nothing)
-                self._run(again, begin, end - 1)
-            self._run(self._bind(self._kernels.adjoint, slots, kept, work, kept_s, work_s, *after), begin, end, reverse=True)
+                self._run(self._bind(self._kernels.forward, *states, *self._inputs, *nothing), begin, end - 1)
+            self._run(self._bind(self._kernels.adjoint, *states, *after), begin, end, reverse=True)
+        g.dp.add_(dp_zero)
 
     @property
     def _inputs(self) -> tuple[Any, ...]:
-        return self._clocks, self.a, self.tau, self.c, self.p, self.row_ptr, self.col
+        return self.a, self.tau, self.c, self.p, self.row_ptr, self.col
 
     @property
-    def _clocks(self) -> NDArray[Any]:
+    def _sizes(self) -> tuple[int, ...]:
+        """R, H, and the bytes of a state and of its level 0."""
+        R, H, size = self.a.size(2), self.p.size(1), self.a.element_size()
+        return R, H, self.a.numel() * size, (0 if self.flags.stochastic else self.a.size(0) * H * size)
+
+    @property
+    def _clocks(self) -> NDArray[np.float64]:
         """The factor of tau at each step: with increments the clock always advances by 1, else it shows the time, the last step first."""
         length = self.flags.length
-        times = np.ones(length) if self.flags.increments else np.arange(length, 0, -1)
-        return times.astype(self.a.numpy().dtype)
+        return np.ones(length) if self.flags.increments else np.arange(length, 0.0, -1.0)
 
     @property
     def _config(self) -> Config:
         share, widest = self.a.size(2) // self.p.size(1), _REGISTER_BYTES // self.a.element_size()
         width = next(size for size in (16, 8, 4, 2, 1) if size <= widest and share % size == 0)
         variant = (self.flags.increments, self.flags.time, not self.flags.stochastic)
-        return Config(self.a.size(1), width, *variant, self.coefficient_gradient, self.probability_gradient)
+        return Config(self.a.size(1), width, self.a.dtype == torch.float64, *variant, self.coefficient_gradient, self.probability_gradient)
 
     def _no_gradients(self, working: int) -> Gradients:
         """Room for all gradients, zero but for `da`, and for so many working arrays."""
@@ -178,9 +186,9 @@ class Recursion:
         return self.a.new_empty(count, *self.a.shape), self.a.new_empty(count, n, self.p.size(1))
 
     def _bind(self, kernel: Callable[..., None], *rest: Any) -> Callable[..., None]:
-        """The kernel, waiting for its place."""
-        views = [value.numpy() if isinstance(value, Tensor) else value for value in (self.blocks, *rest)]
-        return lambda *where: kernel(*where, *views)
+        """The kernel, waiting for its place. Tensors go in as their addresses, and live as long as what is returned."""
+        arguments = [value.data_ptr() if isinstance(value, Tensor) else value for value in rest]
+        return lambda *where, alive=rest: kernel(*where, self.blocks.numpy(), *arguments)
 
     def _run(self, kernel: Callable[..., None], begin: int, end: int, reverse: bool = False) -> None:
         """Run steps `begin` to `end` on all nodes."""
@@ -223,47 +231,40 @@ class ShearedRecursion(Recursion):
 
     @property
     def _sheared(self) -> ShearedKernels:
-        return sheared_kernels(self._config, str(self.a.dtype))
+        return sheared_kernels(self._config)
 
     def forward(self, offset: Tensor, batch: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         slots = self._slots()
         kept, kept_s = self._states(len(self.flags.kept(self.a.size(1))))
         work, _ = self._states(max(0, -int(slots.min())))
         out = torch.empty_like(self.a)
-        after = (self._one, self.flags.start, offset, batch, out)
-        self._run(self._bind(self._sheared.forward, slots, kept, work, *self._inputs[1:], *after), 0, self.flags.length)
+        after = (self.flags.start, offset, batch, out)
+        self._run(self._bind(self._sheared.forward, slots, *self._sizes[:3], kept, work, *self._inputs, *after), 0, self.flags.length)
         return out, kept, kept_s
 
     def backward_start(self, grad: Tensor, offset: Tensor, batch: Tensor, kept: Tensor, kept_s: Tensor) -> Gradients:
         g = self._no_gradients(4 if self._through_states else 3)
-        after = (self.p.size(1), self.a, self.flags.start, offset, batch, self.c, kept[-1], grad, g.grads[0], g.da, g.dc)
-        self._share(self._bind(self._sheared.adjoint_close, *after), self._groups[0])
+        after = (self.flags.start, self.a, offset, batch, self.c, kept[-1], grad, g.grads[0], g.da, g.dc)
+        self._share(self._bind(self._sheared.adjoint_close, *self._sizes[:2], *after), self._groups[0])
         if self._through_states:
             g.grads[3].copy_(g.grads[0])
         return g
 
     def backward_steps(self, gradients: Gradients, kept: Tensor, kept_s: Tensor, transposed: tuple[Tensor, ...]) -> None:
         g = gradients
-        u, w, total, nothing = g.grads[0], g.grads[1:3], g.grads[-1], g.da[:0, 0]
-        after = (*self._inputs[1:], *transposed, self._one, u, w, total, nothing, g.da, g.dc, g.dtau, g.dp)
+        after = (*self._inputs, *transposed, g.grads[0], g.grads[1:3], g.grads[-1], g.da, g.dc, g.dtau, g.dp)
         for begin, end in self._segments() if self._through_states else [(0, self.flags.length)]:
             slots, missing = self._slots_of_segment(begin, end)
             work, _ = self._states(missing if self._through_states else 0)
-            if not self._through_states:
-                slots[slots < 0] = slots[1]  # not looked at
-            elif missing:
-                unused = (self._one, False, self.a, transposed[0], self.a)
-                again = self._bind(self._sheared.forward, slots, kept, work, *self._inputs[1:], *unused)
-                self._run(again, max(1, begin), end - 1)
-            self._run(self._bind(self._sheared.adjoint, slots, kept, work, *after), begin, end, reverse=True)
+            states = (slots, *self._sizes[:3], kept, work)
+            if missing and self._through_states:
+                nothing = (False, self.a, transposed[0], self.a)
+                self._run(self._bind(self._sheared.forward, *states, *self._inputs, *nothing), max(1, begin), end - 1)
+            self._run(self._bind(self._sheared.adjoint, *states, *after), begin, end, reverse=True)
 
     @property
     def _through_states(self) -> bool:
         return needs_states(self.flags.time, self.probability_gradient)
-
-    @property
-    def _one(self) -> Any:
-        return self.a.numpy().dtype.type(1)
 
     def _slots(self) -> NDArray[np.int64]:
         slots = super()._slots()

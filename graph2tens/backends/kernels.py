@@ -1,18 +1,27 @@
-"""The compiled loops around the tiles: steps, nodes, heads. Every kernel is told which blocks of nodes are its own.
+"""The compiled loops around the tiles: steps, nodes, heads, registers. Every kernel is told which blocks of nodes are its own.
 
-States are addressed by slots: slot t >= 0 is ``kept[t]``, which lives until the backward pass, slot -1 - t is ``work[t]``.
-``blocks`` (2, B + 1) holds the borders of the blocks and whether no edge crosses them; see `pattern.py`.
+Arguments without brackets are addresses of arrays, named in `tiles.py`. States are addressed by slots: slot t >= 0 is the t-th of the
+states at ``kept``, which live until the backward pass, slot -1 - t the t-th at ``work``; states are ``stride`` bytes apart, their levels
+0 ``stride_s``. ``blocks[0]`` are the borders of blocks, ``blocks[1]`` says whether no edge crosses them; see `pattern.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
 from .compiling import compiled
-from .tiles import Config, adjoint_finish_tile, adjoint_in_tile, adjoint_out_tile, finish_tile, forward_tile
+from .tiles import (
+    Config,
+    adjoint_finish_tile,
+    adjoint_in_tile,
+    adjoint_out_tile,
+    adjoint_zero_tile,
+    finish_tile,
+    forward_tile,
+    zero_tile,
+)
 
 
 class Kernels(NamedTuple):
@@ -24,17 +33,16 @@ class Kernels(NamedTuple):
 
 
 @cache
-def kernels(config: Config, dtype: str) -> Kernels:
-    """The kernels of a configuration and floating type; each is compiled at its first call, which takes a second unless it is on disk."""
+def kernels(config: Config) -> Kernels:
+    """The kernels of a configuration; each is compiled at its first call, which takes a second unless it is on disk."""
     key, first_key, width = config.key, config.at_first_step().key, config.width
-    carried, probability_gradient = config.carried, config.probability_gradient
-    outgoing = config.increments
+    increments, carried = config.increments, config.carried
 
     def forward(  # type: ignore[no-untyped-def]
-        first, last, begin, end, blocks, slots, kept, work, kept_s, work_s, clocks, a, tau, c, p, row_ptr, col, start, offset, batch, out
-    ):
+        first, last, begin, end, blocks, slots, clocks, R, H, stride, stride_s, kept, work, kept_s, work_s,
+        a, tau, c, p, row_ptr, col, start, offset, batch, out,
+    ):  # fmt: skip
         """Steps `begin` to `end` on the blocks from `first` to `last`, and after the last step the start factor."""
-        R, H = a.shape[2], p.shape[1]
         share = R // H
         b = first
         while b < last:
@@ -43,18 +51,19 @@ def kernels(config: Config, dtype: str) -> Kernels:
             while e < last and blocks[1, e] == 0:
                 e += 1
             for step in range(begin, end):
-                slot = slots[step]
-                f, s = (kept[slot], kept_s[slot]) if slot >= 0 else (work[-1 - slot], work_s[-1 - slot])
+                slot, clock = slots[step], clocks[step]
+                f = kept + slot * stride if slot >= 0 else work + (-1 - slot) * stride
+                s = kept_s + slot * stride_s if slot >= 0 else work_s + (-1 - slot) * stride_s
                 slot = slots[step + 1]
-                f_new, s_new = (kept[slot], kept_s[slot]) if slot >= 0 else (work[-1 - slot], work_s[-1 - slot])
-                clock = clocks[step]
+                f_new = kept + slot * stride if slot >= 0 else work + (-1 - slot) * stride
+                s_new = kept_s + slot * stride_s if slot >= 0 else work_s + (-1 - slot) * stride_s
                 for i in range(blocks[0, b], blocks[0, e]):
                     for head in range(H):
                         if carried:
-                            total = clock - clock
-                            for edge in range(row_ptr[i], row_ptr[i + 1]):
-                                total += p[edge, head] * (s[col[edge], head] if step > 0 else 1)
-                            s_new[i, head] = total
+                            if step == 0:
+                                zero_tile(first_key, (i, 0, R, head, H, p, row_ptr, col, s, s_new))
+                            else:
+                                zero_tile(key, (i, 0, R, head, H, p, row_ptr, col, s, s_new))
                         for lane in range(head * share, (head + 1) * share, width):
                             if step == 0:
                                 forward_tile(first_key, (i, lane, R, head, H, clock, a, tau, c, p, row_ptr, col, f, s, f_new))
@@ -62,7 +71,8 @@ def kernels(config: Config, dtype: str) -> Kernels:
                                 forward_tile(key, (i, lane, R, head, H, clock, a, tau, c, p, row_ptr, col, f, s, f_new))
             if start and end == clocks.size:
                 slot = slots[end]
-                f, s = (kept[slot], kept_s[slot]) if slot >= 0 else (work[-1 - slot], work_s[-1 - slot])
+                f = kept + slot * stride if slot >= 0 else work + (-1 - slot) * stride
+                s = kept_s + slot * stride_s if slot >= 0 else work_s + (-1 - slot) * stride_s
                 for i in range(blocks[0, b], blocks[0, e]):
                     for head in range(H):
                         for lane in range(head * share, (head + 1) * share, width):
@@ -72,25 +82,23 @@ def kernels(config: Config, dtype: str) -> Kernels:
                                 finish_tile(key, (i, lane, R, head, H, a, offset, batch, c, f, s, out))
             b = e
 
-    def adjoint_finish(first, last, empty, blocks, a, offset, batch, c, f, s, g, g_new, gs_new, da, dc):  # type: ignore[no-untyped-def]
+    def adjoint_finish(first, last, empty, blocks, R, H, a, offset, batch, c, f, s, g, g_new, gs_new, da, dc):  # type: ignore[no-untyped-def]
         """Through the start factor: the gradient of its output `g` becomes that of the last state, and the first term of `da`."""
-        R, H = a.shape[2], s.shape[1]
         share = R // H
         for b in range(first, last):
             for i in range(blocks[0, b], blocks[0, b + 1]):
                 for head in range(H):
                     for lane in range(head * share, (head + 1) * share, width):
                         if empty:
-                            adjoint_finish_tile(first_key, (i, lane, R, head, H, a, offset, batch, c, f, s, g, g_new, gs_new, da, dc[b]))
+                            adjoint_finish_tile(first_key, (i, lane, R, head, H, b, a, offset, batch, c, f, s, g, g_new, gs_new, da, dc))
                         else:
-                            adjoint_finish_tile(key, (i, lane, R, head, H, a, offset, batch, c, f, s, g, g_new, gs_new, da, dc[b]))
+                            adjoint_finish_tile(key, (i, lane, R, head, H, b, a, offset, batch, c, f, s, g, g_new, gs_new, da, dc))
 
     def adjoint(  # type: ignore[no-untyped-def]
-        first, last, begin, end, blocks, slots, kept, work, kept_s, work_s, clocks, a, tau, c, p, row_ptr, col, t_ptr, t_row, t_position,
-        grads, grads_s, da, dc, dtau, dp,
+        first, last, begin, end, blocks, slots, clocks, R, H, stride, stride_s, kept, work, kept_s, work_s,
+        a, tau, c, p, row_ptr, col, t_ptr, t_row, t_position, grads, grads_s, da, dc, dtau, dp, dp_zero,
     ):  # fmt: skip
-        """Steps `end` back to `begin`; the gradient of the state after t steps is ``grads[t % 2]``."""
-        R, H = a.shape[2], p.shape[1]
+        """Steps `end` back to `begin`; the gradient of the state after t steps is the (t % 2)-th at `grads`."""
         share = R // H
         b = first
         while b < last:
@@ -98,43 +106,42 @@ def kernels(config: Config, dtype: str) -> Kernels:
             while e < last and blocks[1, e] == 0:
                 e += 1
             for step in range(end - 1, begin - 1, -1):
-                slot = slots[step]
-                f, s = (kept[slot], kept_s[slot]) if slot >= 0 else (work[-1 - slot], work_s[-1 - slot])
-                g, gs, g_new, gs_new = grads[(step + 1) % 2], grads_s[(step + 1) % 2], grads[step % 2], grads_s[step % 2]
-                clock = clocks[step]
+                slot, clock = slots[step], clocks[step]
+                f = kept + slot * stride if slot >= 0 else work + (-1 - slot) * stride
+                s = kept_s + slot * stride_s if slot >= 0 else work_s + (-1 - slot) * stride_s
+                g, gs = grads + (step + 1) % 2 * stride, grads_s + (step + 1) % 2 * stride_s
+                g_new, gs_new = grads + step % 2 * stride, grads_s + step % 2 * stride_s
                 for block in range(b, e):
                     for i in range(blocks[0, block], blocks[0, block + 1]):
                         for head in range(H):
                             if carried:
-                                total = clock - clock
-                                for entry in range(t_ptr[i], t_ptr[i + 1]):
-                                    edge, origin = t_position[entry], t_row[entry]
-                                    total += p[edge, head] * gs[origin, head]
-                                    if probability_gradient and not outgoing:  # one thread alone may write to an entry of dp
-                                        dp[edge, head] += gs[origin, head] * (s[i, head] if step > 0 else 1)
-                                gs_new[i, head] = total
-                                if probability_gradient and outgoing:
-                                    for edge in range(row_ptr[i], row_ptr[i + 1]):
-                                        dp[edge, head] += gs[i, head] * (s[col[edge], head] if step > 0 else 1)
-                            for lane in range(head * share, (head + 1) * share, width):
-                                outgoing_arrays = (i, lane, R, head, H, clock, a, tau, c, p, row_ptr, col, f, s, g, da, dp)
-                                incoming_arrays = (
-                                    i, lane, R, head, H, clock, a, tau, c, p, t_ptr, t_row, t_position, f, s, g, g_new, gs_new, da,
-                                    dc[block], dtau[block], dp,
-                                )  # fmt: skip
                                 if step == 0:
-                                    if outgoing:
-                                        adjoint_out_tile(first_key, outgoing_arrays)
-                                    adjoint_in_tile(first_key, incoming_arrays)
+                                    adjoint_zero_tile(first_key, (i, 0, R, head, H, p, t_ptr, t_row, t_position, s, gs, gs_new, dp_zero))
                                 else:
-                                    if outgoing:
-                                        adjoint_out_tile(key, outgoing_arrays)
-                                    adjoint_in_tile(key, incoming_arrays)
+                                    adjoint_zero_tile(key, (i, 0, R, head, H, p, t_ptr, t_row, t_position, s, gs, gs_new, dp_zero))
+                            for lane in range(head * share, (head + 1) * share, width):
+                                if increments:
+                                    if step == 0:
+                                        adjoint_out_tile(
+                                            first_key, (i, lane, R, head, H, clock, a, tau, c, p, row_ptr, col, f, s, g, da, dp)
+                                        )
+                                    else:
+                                        adjoint_out_tile(key, (i, lane, R, head, H, clock, a, tau, c, p, row_ptr, col, f, s, g, da, dp))
+                                if step == 0:
+                                    adjoint_in_tile(first_key, (
+                                        i, lane, R, head, H, clock, block, a, tau, c, p, t_ptr, t_row, t_position, f, s, g, g_new, gs_new,
+                                        da, dc, dtau, dp,
+                                    ))  # fmt: skip
+                                else:
+                                    adjoint_in_tile(key, (
+                                        i, lane, R, head, H, clock, block, a, tau, c, p, t_ptr, t_row, t_position, f, s, g, g_new, gs_new,
+                                        da, dc, dtau, dp,
+                                    ))  # fmt: skip
             b = e
 
-    plain = replace(config, coefficient_gradient=False, probability_gradient=False)
+    plain = config.without_gradients()
     return Kernels(
-        forward=compiled(forward, dtype, key) if config == plain else kernels(plain, dtype).forward,
-        adjoint_finish=compiled(adjoint_finish, dtype, key),
-        adjoint=compiled(adjoint, dtype, key),
+        forward=compiled(forward, key) if config == plain else kernels(plain).forward,
+        adjoint_finish=compiled(adjoint_finish, key),
+        adjoint=compiled(adjoint, key),
     )

@@ -51,27 +51,31 @@ class Total:
 
 
 class Array:
-    """A C-contiguous array argument of an intrinsic, addressed by a flat index."""
+    """A C-contiguous array given by its address, addressed by a flat index. `kind` is what one entry is."""
 
-    def __init__(self, emit: Emitter, numba_type: Any, value: Any) -> None:
+    def __init__(self, emit: Emitter, kind: Any, address: Any) -> None:
         self.emit = emit
-        self.pointer = emit.context.make_array(numba_type)(emit.context, emit.builder, value).data
+        self.pointer = emit.builder.inttoptr(address, kind.as_pointer())
 
     def scalar(self, index: Any) -> Any:
         """One number."""
         return self.emit.builder.load(self.emit.builder.gep(self.pointer, [index]))
+
+    def add_scalar(self, index: Any, value: Any) -> None:
+        place = self.emit.builder.gep(self.pointer, [index])
+        self.emit.builder.store(self.emit.builder.fadd(self.emit.builder.load(place), value), place)
 
     def set_scalar(self, index: Any, value: Any) -> None:
         self.emit.builder.store(value, self.emit.builder.gep(self.pointer, [index]))
 
     def load(self, index: Any) -> Lanes:
         """`width` numbers from `index` on."""
-        return Lanes(self.emit.builder, self.emit.builder.load(self._address(index), align=self.emit.alignment))
+        return Lanes(self.emit.builder, self.emit.builder.load(self._place(index), align=self.emit.alignment))
 
     def store(self, index: Any, lanes: Lanes) -> None:
-        self.emit.builder.store(lanes.value, self._address(index), align=self.emit.alignment)
+        self.emit.builder.store(lanes.value, self._place(index), align=self.emit.alignment)
 
-    def _address(self, index: Any) -> Any:
+    def _place(self, index: Any) -> Any:
         builder = self.emit.builder
         return builder.bitcast(builder.gep(self.pointer, [index]), self.emit.vector.as_pointer())
 
@@ -79,14 +83,17 @@ class Array:
 class Emitter:
     """Where instructions go: an LLVM builder, the floating type, and how many numbers one register holds."""
 
-    def __init__(self, context: Any, builder: Any, element: Any, width: int) -> None:
-        self.context, self.builder, self.width = context, builder, width
-        self.element = element
-        self.vector = ir.VectorType(element, width)
-        self.alignment = 4 if isinstance(element, ir.FloatType) else 8
+    def __init__(self, builder: Any, double: bool, width: int) -> None:
+        self.builder, self.width = builder, width
+        self.element = ir.DoubleType() if double else ir.FloatType()
+        self.vector = ir.VectorType(self.element, width)
+        self.alignment = 8 if double else 4
 
-    def array(self, numba_type: Any, value: Any) -> Array:
-        return Array(self, numba_type, value)
+    def numbers(self, address: Any) -> Array:
+        return Array(self, self.element, address)
+
+    def indices(self, address: Any) -> Array:
+        return Array(self, _INDEX, address)
 
     def index(self, value: int) -> Any:
         return ir.Constant(_INDEX, value)
@@ -101,9 +108,15 @@ class Emitter:
 
     def spread(self, scalar: Any) -> Lanes:
         """The same number in every lane."""
+        if scalar.type != self.element:
+            scalar = self.builder.fptrunc(scalar, self.element)
         first = self.builder.insert_element(ir.Constant(self.vector, ir.Undefined), scalar, ir.Constant(ir.IntType(32), 0))
         mask = ir.Constant(ir.VectorType(ir.IntType(32), self.width), None)
         return Lanes(self.builder, self.builder.shuffle_vector(first, ir.Constant(self.vector, ir.Undefined), mask))
+
+    def first(self, lanes: Lanes) -> Any:
+        """The number in the first lane."""
+        return self.builder.extract_element(lanes.value, ir.Constant(ir.IntType(32), 0))
 
     def add_up(self, lanes: Lanes) -> Any:
         """The sum of all lanes as a scalar, pairing halves: log2(width) additions in a fixed order."""

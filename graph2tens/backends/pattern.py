@@ -45,7 +45,7 @@ def _(row_ptr: Tensor, col: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 
 @cache
 def _kernels() -> tuple[Callable[..., None], Callable[..., None]]:
-    return compiled(_transpose, "int64"), compiled(_cut, "int64")
+    return compiled(_transpose), compiled(_cut)
 
 
 def _transpose(row_ptr, col, t_ptr, t_row, t_position):  # type: ignore[no-untyped-def]

@@ -15,14 +15,13 @@ want gradients. All this needs :math:`f_0 = 1`, that is rows of P that sum to 1.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
 from .chain import horner, reverse
 from .compiling import compiled
 from .lanes import Lanes
-from .tiles import WHERE, Config, Tile, add_to_coefficients, adjoint_in_tile, adjoint_out_tile, dot, forward, start, tile_intrinsic
+from .tiles import Config, Tile, adjoint_in_tile, adjoint_out_tile, forward, start, tile_intrinsic
 
 HIGHEST_DEGREE = 2
 
@@ -40,8 +39,8 @@ def _gathered(tile: Tile, node: Any, pointer: str, neighbours: str, name: str, e
     """The sum over a row's entries of p times the neighbour's vectors; `visit` sees each edge and those vectors."""
     totals = tile.totals()
     with tile.around(node, pointer) as entry:
-        edge = entry if edge_of is None else tile.arrays[edge_of].scalar(entry)
-        p, rows = tile.probability(edge), tile.rows(name, tile.arrays[neighbours].scalar(entry))
+        edge = entry if edge_of is None else tile.array(edge_of).scalar(entry)
+        p, rows = tile.of_head("p", edge), tile.rows(name, tile.array(neighbours).scalar(entry))
         for total, row in zip(totals, rows, strict=True):
             total.add(p * row)
         if visit is not None:
@@ -92,7 +91,7 @@ def _adjoint_close_with_start(tile: Tile, i: Any) -> None:
     dF, df, dc = reverse(start(tile, i), levels, tile.coefficients(), tile.rows("g", i))
     tile.put("da", i, dF)
     tile.put("u", i, _shear_gradient(tile, i, df[1:]))
-    add_to_coefficients(tile, dc[1:])
+    tile.add_to_coefficients(dc[1:])
 
 
 def _spread_back(tile: Tile, j: Any) -> None:
@@ -111,14 +110,13 @@ def _spread_back_through_states(tile: Tile, j: Any) -> None:
     def visit(edge: Any, U: list[Lanes]) -> None:
         if tile.config.probability_gradient:
             U = U if coupling is None else [U[0] + coupling * U[1], U[1]]
-            tile.add_scalar("dp", tile.at_head(edge), dot(tile, U, S))
+            tile.array("dp").add_scalar(tile.at_head(edge), tile.dot(U, S))
 
     U = _gathered(tile, j, "t_ptr", "t_row", "w", "t_position", visit)
     if coupling is not None:
         both = S[0] * U[1]
-        tile.increase_first("dtau", tile.common("c")[0] * both)
-        if tile.config.coefficient_gradient:
-            tile.increase_first("dc", tile.common("tau")[0] * both)
+        tile.increase("dtau", tile.block, [tile.common("c")[0] * both])
+        tile.add_to_coefficients([tile.common("tau")[0] * both])
         U = [U[0] + coupling * U[1], U[1]]
     W = [value + more for value, more in zip(tile.rows("total", j), U, strict=True)]
     if tile.config.first:
@@ -134,21 +132,20 @@ def _adjoint_open(tile: Tile, i: Any, W: list[Lanes]) -> list[Lanes]:
         return W
     a, c = tile.rows("a", i)[0], tile.common("c")[0]
     both = tile.rows("f_first", i)[0] * W[1] - tile.rows("f_last", i)[0] * tile.rows("u", i)[1]
-    tile.increase_first_of("da", i, c * both)
-    if tile.config.coefficient_gradient:
-        tile.increase_first("dc", a * both)
+    tile.increase("da", i, [c * both])
+    tile.add_to_coefficients([a * both])
     return [W[0] + c * a * W[1], W[1]]
 
 
-open_tile = tile_intrinsic(_open, (*WHERE, "clock"), ("a", "tau", "c", "p", "row_ptr", "col", "f_new"))
-spread_tile = tile_intrinsic(_spread, WHERE, ("tau", "c", "p", "row_ptr", "col", "f", "f_first", "f_new"))
-close_tile = tile_intrinsic(_close, WHERE, ("a", "c", "f", "out"))
-close_with_start_tile = tile_intrinsic(_close_with_start, WHERE, ("a", "offset", "batch", "c", "f", "out"))
-adjoint_close_tile = tile_intrinsic(_adjoint_close, WHERE, ("a", "c", "g", "u", "da"))
-adjoint_close_with_start_tile = tile_intrinsic(_adjoint_close_with_start, WHERE, ("a", "offset", "batch", "c", "f", "g", "u", "da", "dc"))
-_BACK = ("a", "tau", "c", "p", "t_ptr", "t_row", "t_position", "w", "u", "f_first", "f_last", "w_new", "da", "dc")
-spread_back_tile = tile_intrinsic(_spread_back, WHERE, _BACK)
-spread_back_through_states_tile = tile_intrinsic(_spread_back_through_states, WHERE, (*_BACK, "f", "total", "dtau", "dp"))
+open_tile = tile_intrinsic(_open, "clock a tau c p row_ptr col f_new")
+spread_tile = tile_intrinsic(_spread, "tau c p row_ptr col f f_first f_new")
+close_tile = tile_intrinsic(_close, "a c f out")
+close_with_start_tile = tile_intrinsic(_close_with_start, "a offset batch c f out")
+adjoint_close_tile = tile_intrinsic(_adjoint_close, "a c g u da")
+adjoint_close_with_start_tile = tile_intrinsic(_adjoint_close_with_start, "block a offset batch c f g u da dc")
+_BACK = "block a tau c p t_ptr t_row t_position w u f_first f_last w_new da dc"
+spread_back_tile = tile_intrinsic(_spread_back, _BACK)
+spread_back_through_states_tile = tile_intrinsic(_spread_back_through_states, _BACK + " f total dtau dp")
 
 
 class ShearedKernels(NamedTuple):
@@ -160,14 +157,15 @@ class ShearedKernels(NamedTuple):
 
 
 @cache
-def sheared_kernels(config: Config, dtype: str) -> ShearedKernels:
+def sheared_kernels(config: Config) -> ShearedKernels:
     key, first_key, width = config.key, config.at_first_step().key, config.width
     through_states = needs_states(config.time, config.probability_gradient)
 
-    def forward(first, last, begin, end, blocks, slots, kept, work, a, tau, c, p, row_ptr, col, one, with_start, offset, batch, out):  # type: ignore[no-untyped-def]
-        R, H = a.shape[2], p.shape[1]
+    def forward(  # type: ignore[no-untyped-def]
+        first, last, begin, end, blocks, slots, R, H, stride, kept, work, a, tau, c, p, row_ptr, col, with_start, offset, batch, out
+    ):
         share = R // H
-        f_first = kept[slots[1]] if slots[1] >= 0 else work[-1 - slots[1]]
+        f_first = kept + slots[1] * stride if slots[1] >= 0 else work + (-1 - slots[1]) * stride
         b = first
         while b < last:
             # As in kernels.py: blocks up to the next closed border go through all steps while they are in the cache.
@@ -175,17 +173,20 @@ def sheared_kernels(config: Config, dtype: str) -> ShearedKernels:
             while e < last and blocks[1, e] == 0:
                 e += 1
             for step in range(begin, end):
-                f = kept[slots[step]] if slots[step] >= 0 else work[-1 - slots[step]]
-                f_new = kept[slots[step + 1]] if slots[step + 1] >= 0 else work[-1 - slots[step + 1]]
+                slot = slots[step]
+                f = kept + slot * stride if slot >= 0 else work + (-1 - slot) * stride
+                slot = slots[step + 1]
+                f_new = kept + slot * stride if slot >= 0 else work + (-1 - slot) * stride
                 for i in range(blocks[0, b], blocks[0, e]):
                     for head in range(H):
                         for lane in range(head * share, (head + 1) * share, width):
                             if step == 0:
-                                open_tile(first_key, (i, lane, R, head, H, one, a, tau, c, p, row_ptr, col, f_new))
+                                open_tile(first_key, (i, lane, R, head, H, 1.0, a, tau, c, p, row_ptr, col, f_new))
                             else:
                                 spread_tile(key, (i, lane, R, head, H, tau, c, p, row_ptr, col, f, f_first, f_new))
             if end == slots.size - 1:
-                f = kept[slots[end]] if slots[end] >= 0 else work[-1 - slots[end]]
+                slot = slots[end]
+                f = kept + slot * stride if slot >= 0 else work + (-1 - slot) * stride
                 for i in range(blocks[0, b], blocks[0, e]):
                     for head in range(H):
                         for lane in range(head * share, (head + 1) * share, width):
@@ -195,61 +196,71 @@ def sheared_kernels(config: Config, dtype: str) -> ShearedKernels:
                                 close_tile(key, (i, lane, R, head, H, a, c, f, out))
             b = e
 
-    def adjoint_close(first, last, blocks, heads, a, with_start, offset, batch, c, f, g, u, da, dc):  # type: ignore[no-untyped-def]
-        R, H = a.shape[2], heads
+    def adjoint_close(first, last, blocks, R, H, with_start, a, offset, batch, c, f, g, u, da, dc):  # type: ignore[no-untyped-def]
         share = R // H
         for b in range(first, last):
             for i in range(blocks[0, b], blocks[0, b + 1]):
                 for head in range(H):
                     for lane in range(head * share, (head + 1) * share, width):
                         if with_start:
-                            adjoint_close_with_start_tile(key, (i, lane, R, head, H, a, offset, batch, c, f, g, u, da, dc[b]))
+                            adjoint_close_with_start_tile(key, (i, lane, R, head, H, b, a, offset, batch, c, f, g, u, da, dc))
                         else:
                             adjoint_close_tile(key, (i, lane, R, head, H, a, c, g, u, da))
 
     def adjoint(  # type: ignore[no-untyped-def]
-        first, last, begin, end, blocks, slots, kept, work, a, tau, c, p, row_ptr, col, t_ptr, t_row, t_position, one, u, w, total, nothing,
-        da, dc, dtau, dp,
+        first, last, begin, end, blocks, slots, R, H, stride, kept, work, a, tau, c, p, row_ptr, col, t_ptr, t_row, t_position,
+        u, w, total, da, dc, dtau, dp,
     ):  # fmt: skip
-        """Steps `end` back to `begin`; after the turn of step t, ``w[t % 2]`` is W, and after that of step 1 the first levels' gradient."""
-        R, H = a.shape[2], p.shape[1]
-        share = R // H
-        f_first, f_last = kept[slots[1]], kept[slots[slots.size - 1]]
+        """Steps `end` back to `begin`; after the turn of step t the (t % 2)-th at `w` is W, after step 1 the first levels' gradient."""
+        share, steps = R // H, slots.size - 1
+        f_first, f_last = kept + slots[1] * stride, kept + slots[steps] * stride
         b = first
         while b < last:
             e = b + 1
             while e < last and blocks[1, e] == 0:
                 e += 1
             for step in range(end - 1, begin - 1, -1):
-                f = kept[slots[step]] if slots[step] >= 0 else work[-1 - slots[step]]
-                old, new = (u if step == slots.size - 2 else w[(step + 1) % 2]), w[step % 2]
+                slot = slots[step]
+                f = kept + slot * stride if slot >= 0 else work + (-1 - slot) * stride
+                old, new = u if step == steps - 1 else w + (step + 1) % 2 * stride, w + step % 2 * stride
                 for block in range(b, e):
                     for i in range(blocks[0, block], blocks[0, block + 1]):
                         for head in range(H):
                             for lane in range(head * share, (head + 1) * share, width):
-                                where = (i, lane, R, head, H)
-                                back = (a, tau, c, p, t_ptr, t_row, t_position, old, u, f_first, f_last, new, da, dc[block])
                                 if step == 0:
-                                    out_of = (one, a, tau, c, p, row_ptr, col, nothing, nothing, old, da, dp)
-                                    into = (one, a, tau, c, p, t_ptr, t_row, t_position, nothing, nothing, old, nothing, nothing)
-                                    adjoint_out_tile(first_key, where + out_of)
-                                    adjoint_in_tile(first_key, where + into + (da, dc[block], dtau[block], dp))
+                                    adjoint_out_tile(first_key, (i, lane, R, head, H, 1.0, a, tau, c, p, row_ptr, col, 0, 0, old, da, dp))
+                                    adjoint_in_tile(first_key, (
+                                        i, lane, R, head, H, 1.0, block, a, tau, c, p, t_ptr, t_row, t_position, 0, 0, old, 0, 0, da, dc,
+                                        dtau, dp,
+                                    ))  # fmt: skip
                                 elif through_states:
                                     if step == 1:
-                                        spread_back_through_states_tile(first_key, where + back + (f, total, dtau[block], dp))
+                                        spread_back_through_states_tile(first_key, (
+                                            i, lane, R, head, H, block, a, tau, c, p, t_ptr, t_row, t_position, old, u, f_first, f_last,
+                                            new, da, dc, f, total, dtau, dp,
+                                        ))  # fmt: skip
                                     else:
-                                        spread_back_through_states_tile(key, where + back + (f, total, dtau[block], dp))
+                                        spread_back_through_states_tile(key, (
+                                            i, lane, R, head, H, block, a, tau, c, p, t_ptr, t_row, t_position, old, u, f_first, f_last,
+                                            new, da, dc, f, total, dtau, dp,
+                                        ))  # fmt: skip
                                 elif step == 1:
-                                    spread_back_tile(first_key, where + back)
+                                    spread_back_tile(first_key, (
+                                        i, lane, R, head, H, block, a, tau, c, p, t_ptr, t_row, t_position, old, u, f_first, f_last, new,
+                                        da, dc,
+                                    ))  # fmt: skip
                                 else:
-                                    spread_back_tile(key, where + back)
+                                    spread_back_tile(key, (
+                                        i, lane, R, head, H, block, a, tau, c, p, t_ptr, t_row, t_position, old, u, f_first, f_last, new,
+                                        da, dc,
+                                    ))  # fmt: skip
             b = e
 
-    plain = replace(config, coefficient_gradient=False, probability_gradient=False)
+    plain = config.without_gradients()
     return ShearedKernels(
-        forward=compiled(forward, dtype, "sheared " + key) if config == plain else sheared_kernels(plain, dtype).forward,
-        adjoint_close=compiled(adjoint_close, dtype, "sheared " + key),
-        adjoint=compiled(adjoint, dtype, "sheared " + key),
+        forward=compiled(forward, "sheared " + key) if config == plain else sheared_kernels(plain).forward,
+        adjoint_close=compiled(adjoint_close, "sheared " + key),
+        adjoint=compiled(adjoint, "sheared " + key),
     )
 
 

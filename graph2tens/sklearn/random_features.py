@@ -51,9 +51,8 @@ class Layer:
 
 @dataclass(frozen=True, eq=False)
 class Walks:
-    """A disjoint union of graphs, ready for walks: P in CSR, and where each graph's nodes are."""
+    """A disjoint union of graphs, ready for walks: P in CSR."""
 
-    node_ptr: NDArray[np.int64]
     row_ptr: NDArray[np.int64]
     col: NDArray[np.int64]
     probabilities: Singles
@@ -65,7 +64,7 @@ class Walks:
         edges = np.concatenate([graph.edges + start for graph, start in zip(graphs, node_ptr, strict=False)], axis=1)
         weights = np.concatenate([graph.weights for graph in graphs])
         walk = random_walk(torch.from_numpy(edges), int(node_ptr[-1]), torch.from_numpy(weights), laziness)
-        return cls(node_ptr, walk.row_ptr.numpy(), walk.col.numpy(), walk.probabilities.numpy().astype(np.float32))
+        return cls(walk.row_ptr.numpy(), walk.col.numpy(), walk.probabilities.numpy().astype(np.float32))
 
 
 def draw_layers(

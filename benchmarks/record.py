@@ -1,0 +1,51 @@
+"""Measurements on disk: results.json for the report page, and the table in README.md, which is never typed by hand."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from graph2tens.experiments.provenance import machine
+
+HERE = Path(__file__).parent
+RESULTS, README = HERE / "results.json", HERE / "README.md"
+BEGIN, END = "<!-- measurements:begin -->", "<!-- measurements:end -->"
+
+
+def record(name: str, reference: str, seconds_reference: float, seconds_fast: float) -> dict[str, Any]:
+    """One comparison; a ratio above 1 means that graph2tens is faster."""
+    host = machine()
+    return {
+        "name": name,
+        "reference": reference,
+        "fast": "graph2tens",
+        "seconds_reference": seconds_reference,
+        "seconds_fast": seconds_fast,
+        "ratio": seconds_reference / seconds_fast,
+        "machine": f"{host['processor']}, {host['cores']} cores, {host['threads']} threads, torch {torch.__version__}",
+        "date": datetime.now(UTC).date().isoformat(),
+    }
+
+
+def save(group: str, rows: list[dict[str, Any]]) -> None:
+    """Replace the group's rows in the results and write the table anew."""
+    kept = [row for row in json.loads(RESULTS.read_text()) if row.get("group") != group] if RESULTS.exists() else []
+    rows = kept + [{"group": group, **row} for row in rows]
+    RESULTS.write_text(json.dumps(rows, indent=1) + "\n")
+    lines = ["| what | against | reference | graph2tens | ratio |", "| --- | --- | ---: | ---: | ---: |"]
+    for row in rows:
+        slow, fast = (_duration(row[key]) for key in ("seconds_reference", "seconds_fast"))
+        lines.append(f"| {row['name']} | {row['reference']} | {slow} | {fast} | {row['ratio']:.2f} |")
+    hosts = sorted({f"{row['machine']} ({row['date']})" for row in rows})
+    table = "\n".join([BEGIN, f"Measured on: {'; '.join(hosts)}. Best of several repeats.", "", *lines, END])
+    text = README.read_text()
+    before, rest = text.split(BEGIN, 1)
+    README.write_text(before + table + rest.split(END, 1)[1])
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds * 1e3:.2f} ms" if seconds < 1 else f"{seconds:.2f} s"

@@ -174,7 +174,12 @@ def command(*arguments):
 def test_an_interrupted_run_ends_with_130_and_a_model_that_works(rings, tmp_path, number):
     folder = tmp_path / "m"
     process = subprocess.Popen(
-        command("train", rings, "--epochs", 100000, "--out", folder, *SMALL), stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        command("train", rings, "--epochs", 100000, "--out", folder, *SMALL),
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        # tests that run in the background of a shell inherit an ignored SIGINT, and would pass it on
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     while not (folder / "state.pt").exists():
         assert process.poll() is None, process.stderr.read()

@@ -18,7 +18,7 @@ from torch_geometric.data import Data
 from ..datasets import AttributeScaler, CollatedGraphs, GraphDataset, Split
 from ..experiments.config import Training
 from ..experiments.tasks import GraphTask, as_batch, walk_options
-from ..experiments.train import Epoch, TrainingState, evaluate, fit
+from ..experiments.train import Epoch, Opener, TrainingState, evaluate, fit
 from ..nn import GraphTensNet
 from .encoding import Encoder
 from .inputs import OneGraph, as_graphs
@@ -138,7 +138,7 @@ class G2TNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "network_")
         graphs = CollatedGraphs(self._data(as_graphs(X)), **walk_options(self.network_))
         batches = (as_batch(batch) for batch in graphs.batches(range(len(graphs)), 2 * self.batch_size))
-        found = evaluate(self.network_, batches).probabilities.double().numpy()
+        found = evaluate(Opener(self.network_), batches).probabilities.double().numpy()
         shares: NDArray[np.float64] = found / found.sum(axis=1, keepdims=True)
         return shares
 

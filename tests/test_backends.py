@@ -32,15 +32,25 @@ def batch_of_graphs(graphs: int, nodes: int, edges: int) -> tuple[Tensor, Random
     return torch.randn(n, 8, generator=generator), walk
 
 
-def outputs_and_gradients(x: Tensor, walk: RandomWalk, heads: int = 2, **options: object) -> list[Tensor]:
+def outputs_and_gradients(x: Tensor, walk: RandomWalk, stochastic: bool = False, **options: object) -> list[Tensor]:
+    """Everything that comes out of the fused backend, for two heads."""
     generator = torch.Generator().manual_seed(1)
     components = torch.randn(2, x.size(1), 32, generator=generator)
-    c, p = torch.rand(2, 32, generator=generator), torch.rand(walk.num_edges, heads, generator=generator)
+    c, p = torch.rand(2, 32, generator=generator), torch.rand(walk.num_edges, 2, generator=generator)
+    p = p / torch.zeros(walk.num_nodes, 2).index_add(0, walk.row, p)[walk.row]
     inputs = [value.clone().requires_grad_() for value in (x, components, c, p)]
     x, components, c, p = inputs
-    free = walk.with_probabilities(p / p.detach().sum() * walk.num_nodes, stochastic=False)
-    out = g2t.low_rank_features(x, free, components, length=4, coefficients=c, backend="numba", **options)  # type: ignore[arg-type]
+    heads = walk.with_probabilities(p, stochastic)
+    out = g2t.low_rank_features(x, heads, components, length=4, coefficients=c, backend="numba", **options)  # type: ignore[arg-type]
     return [out, *torch.autograd.grad((out * torch.arange(out.numel()).view_as(out).sin()).sum(), inputs)]
+
+
+@pytest.fixture(params=[True, False], ids=["by_piece", "by_step"])
+def by_piece(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether pieces of a graph that no edge leaves go through all steps one after the other."""
+    if not request.param:
+        monkeypatch.setattr("graph2tens.backends.numba_cpu._CACHE_BYTES", 0)
+    return bool(request.param)
 
 
 @pytest.fixture
@@ -53,25 +63,29 @@ def no_thread_is_too_small(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.parametrize(("graphs", "nodes", "edges"), [(30, 20, 40), (1, 600, 3000)], ids=["many_pieces", "one_piece"])
-@pytest.mark.parametrize("recompute", [False, True], ids=["", "recompute"])
-def test_the_same_bits_for_any_number_of_threads_and_in_every_run(graphs, nodes, edges, recompute, no_thread_is_too_small):
+@pytest.mark.parametrize("stochastic", [True, False], ids=["stochastic", "free"])
+def test_the_same_bits_for_any_number_of_threads_and_in_every_run(graphs, nodes, edges, stochastic, by_piece, no_thread_is_too_small):
     x, walk = batch_of_graphs(graphs, nodes, edges)
     results = []
-    for count in (1, 1, 2, 3):
+    for count, recompute in ((1, False), (1, False), (2, False), (3, False), (1, True), (2, True)):
         torch.set_num_threads(count)
-        results.append(outputs_and_gradients(x, walk, recompute=recompute))
+        results.append(outputs_and_gradients(x, walk, stochastic, recompute=recompute))
     for other in results[1:]:
         assert all(torch.equal(a, b) for a, b in zip(results[0], other, strict=True))
 
 
-def test_recomputing_gives_the_same_bits_as_keeping():
-    x, walk = batch_of_graphs(3, 10, 20)
-    kept, again = outputs_and_gradients(x, walk), outputs_and_gradients(x, walk, recompute=True)
-    assert all(torch.equal(a, b) for a, b in zip(kept, again, strict=True))
+@pytest.mark.parametrize("stochastic", [True, False], ids=["stochastic", "free"])
+def test_by_piece_and_by_step_are_the_same_bits(stochastic: bool, monkeypatch: pytest.MonkeyPatch):
+    x, walk = batch_of_graphs(12, 10, 20)
+    by_piece = outputs_and_gradients(x, walk, stochastic)
+    monkeypatch.setattr("graph2tens.backends.numba_cpu._CACHE_BYTES", 0)
+    by_step = outputs_and_gradients(x, walk, stochastic)
+    assert all(torch.equal(a, b) for a, b in zip(by_piece, by_step, strict=True))
 
 
-def test_pieces_are_shared_out_whole_where_no_edge_joins_them(no_thread_is_too_small):
+def test_pieces_are_shared_out_whole_where_no_edge_joins_them(monkeypatch: pytest.MonkeyPatch, no_thread_is_too_small):
     torch.set_num_threads(2)
+    monkeypatch.setattr("graph2tens.backends.numba_cpu._CACHE_BYTES", 0)
     calls: list[tuple[int, ...]] = []
     x, many = batch_of_graphs(30, 20, 40)
     _, one = batch_of_graphs(1, 600, 3000)
@@ -213,14 +227,14 @@ def test_kernels_are_kept_on_disk_and_found_again(tmp_path: Path):
 def example_inputs(**options: object) -> tuple[object, ...]:
     _, walk = batch_of_graphs(2, 5, 8)
     n, M, R = walk.num_nodes, 2, 4
-    values = {"length": 3, "increments": True, "start": True, "time": False, "stochastic": False, "spacing": 1} | options
+    values = {"length": 3, "increments": True, "start": True, "time": False, "stochastic": False, "spacing": 1, "piece": 0} | options
     p = torch.rand(walk.num_edges, 2).requires_grad_()
     floats = [torch.randn(n, M, R), torch.randn(2, M, R), torch.randn(M, R) if values["time"] else torch.empty(0, R), torch.rand(M, R)]
     batch = torch.arange(2).repeat_interleave(5)
     return (*(value.requires_grad_() for value in floats), p, batch, walk.row_ptr, walk.col, *pattern(walk), *values.values())
 
 
-@pytest.mark.parametrize("options", [{}, {"time": True, "spacing": 2}, {"start": False, "stochastic": True}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"time": True, "spacing": 2}, {"start": False, "stochastic": True}, {"piece": 10}], ids=str)
 def test_the_operator_is_a_good_citizen(options: dict[str, object]):
     torch.library.opcheck(low_rank, example_inputs(**options))
 

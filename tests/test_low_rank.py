@@ -181,6 +181,35 @@ def test_gradients_through_a_softmax_agree_whether_level_zero_is_carried_or_not(
     torch.testing.assert_close(*gradients)
 
 
+@pytest.mark.parametrize("backend", FAST)
+@pytest.mark.parametrize("degree", [1, 2])
+@pytest.mark.parametrize("time", [False, True], ids=["", "time"])
+@pytest.mark.parametrize("wanted", [(0, 1), (0, 1, 2, 3, 4)], ids=["components", "everything"])
+def test_low_degrees_by_plain_diffusion_have_the_gradients_of_the_reference(wanted, time, degree, backend, monkeypatch):
+    """Where rows of P sum to 1, degrees 1 and 2 are computed in other variables, and keep states only for gradients of P and the clock."""
+    x, walk, components = random_problem("directed", degree, time=time)
+    M, R = degree, components.size(2)
+    generator = torch.Generator().manual_seed(5)
+    scores, c, bias = (torch.rand(*shape, dtype=torch.float64, generator=generator) for shape in ((walk.num_edges, 2), (M, R), (M, R)))
+    inputs = [x, components, c, bias, scores]
+    for index in wanted:
+        inputs[index].requires_grad_()
+
+    def gradients(backend: str, **options) -> list[Tensor]:
+        raised = scores.exp()
+        p = raised / torch.zeros(walk.num_nodes, 2, dtype=raised.dtype).index_add(0, walk.row, raised)[walk.row]
+        given = {"length": 4, "time": time, "coefficients": c, "bias": bias, "backend": backend} | options
+        out = g2t.low_rank_features(x, walk.with_probabilities(p, stochastic=True), components, **given)
+        weights = torch.arange(out.numel()).view_as(out).sin()
+        return [out, *torch.autograd.grad((out * weights).sum(), [inputs[index] for index in wanted], materialize_grads=True)]
+
+    for cache, start, recompute in ((2**21, True, False), (0, True, False), (0, False, True)):
+        monkeypatch.setattr("graph2tens.backends.numba_cpu._CACHE_BYTES", cache)
+        expected = gradients("reference", zero_start=start)
+        for got, want in zip(gradients(backend, zero_start=start, recompute=recompute), expected, strict=True):
+            torch.testing.assert_close(got, want)
+
+
 @every_backend
 @pytest.mark.parametrize("shared", [True, False], ids=["common_offset", "offset_of_each_graph"])
 def test_float32_keeps_its_digits_at_an_offset_of_1000(shared: bool, backend: str):

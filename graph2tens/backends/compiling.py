@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from functools import cache, wraps
+from functools import cache
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import numba
@@ -18,8 +19,32 @@ from llvmlite import binding
 from numba import njit
 
 
-def compiled(function: Callable[..., Any], version: str = "") -> Callable[..., Any]:
-    """Compile at the first call and keep the machine code beside this file or in the user's cache, or if neither can be written, nowhere.
+class Compiled:
+    """A function that Numba compiles at its first call; other compiled functions call its `dispatcher`."""
+
+    def __init__(self, dispatcher: Any) -> None:
+        self.dispatcher = dispatcher
+
+    def __call__(self, *arguments: Any) -> Any:
+        try:
+            return self.dispatcher(*arguments)
+        except OSError:  # the disk is full, or was taken away: the code is there, it only could not be kept
+            return self.dispatcher(*arguments)
+
+
+def specialised(function: Callable[..., Any], version: str, **names: Any) -> Compiled:
+    """Compile a copy of a function in which some global names mean something else; Numba takes globals for constants.
+
+    Closures would do the same, but what they hold becomes part of the key under which machine code is kept, and other compiled functions
+    have no key that the next process would find again.
+    """
+    meanings = {name: value.dispatcher if isinstance(value, Compiled) else value for name, value in names.items()}
+    copy = FunctionType(function.__code__, {**function.__globals__, **meanings}, function.__name__)
+    return compiled(copy, version)
+
+
+def compiled(function: Callable[..., Any], version: str = "") -> Compiled:
+    """Keep the machine code of a function beside this file or in the user's cache, or if neither can be written, nowhere.
 
     `version` is whatever the code depends on beside the sources; functions that are called with different types of arguments must
     have different versions.
@@ -27,18 +52,9 @@ def compiled(function: Callable[..., Any], version: str = "") -> Callable[..., A
     function.__qualname__ = "_".join([function.__name__, *version.split(), _fingerprint()])
     options = {"nogil": True, "boundscheck": False, "error_model": "numpy"}
     try:
-        dispatcher = njit(cache=True, **options)(function)
+        return Compiled(njit(cache=True, **options)(function))
     except RuntimeError:  # Numba found no place to write to
-        dispatcher = njit(**options)(function)
-
-    @wraps(function)
-    def call(*arguments: Any) -> Any:
-        try:
-            return dispatcher(*arguments)
-        except OSError:  # the disk is full, or was taken away: the code is there, it only could not be kept
-            return dispatcher(*arguments)
-
-    return call
+        return Compiled(njit(**options)(function))
 
 
 @cache

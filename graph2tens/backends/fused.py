@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from . import threads
-from .kernels import Kernels, kernels
-from .sheared import HIGHEST_DEGREE, ShearedKernels, needs_states, sheared_kernels
+from .kernels import kernels
+from .sheared import HIGHEST_DEGREE, needs_states, sheared_kernels
 from .tiles import Config
 
 _WORK_PER_THREAD = 100_000  # multiplications below which another thread costs more than it brings
-_REGISTER_BYTES = 64  # functionals are taken in vectors of one cache line
+_LINE = 64  # bytes of a cache line; functionals are taken in vectors of one line
 _IMBALANCE = 1.2  # pieces that no edge leaves are shared out whole if no thread gets so many times its due
 
 
@@ -29,6 +29,8 @@ class Flags:
 
     Attributes:
         spacing: every so many-th state is kept for the backward pass; 0 keeps none.
+        piece: if not 0, the graph falls into pieces of at most so many nodes that no edge leaves, small enough to go through all steps
+            in the cache of a core. Nothing is kept then, since states are soonest computed again.
     """
 
     length: int
@@ -37,6 +39,7 @@ class Flags:
     time: bool
     stochastic: bool
     spacing: int
+    piece: int
 
     def sheared(self, degree: int) -> bool:
         """Whether the form of `sheared.py` applies."""
@@ -44,7 +47,7 @@ class Flags:
 
     def kept(self, degree: int) -> list[int]:
         """The steps after which a state is kept."""
-        if not self.spacing:
+        if not self.spacing or self.piece:
             return []
         always = {1, self.length} if self.sheared(degree) else {self.length} if self.start else set()
         return [t for t in range(1, self.length + 1) if t in always or (t < self.length and t % self.spacing == 0)]
@@ -52,14 +55,12 @@ class Flags:
 
 @dataclass(frozen=True)
 class Gradients:
-    """What the backward pass accumulates: gradients of a, of tau and c block by block, of p; and its own working arrays."""
+    """Gradients of a, of tau and c block by block, and of p."""
 
     da: Tensor
     dtau: Tensor
     dc: Tensor
     dp: Tensor
-    grads: Tensor
-    grads_s: Tensor
 
 
 @dataclass(frozen=True)
@@ -77,62 +78,107 @@ class Recursion:
     coefficient_gradient: bool = False
     probability_gradient: bool = False
 
-    @property
-    def _kernels(self) -> Kernels:
-        return kernels(self._config)
-
     def forward(self, offset: Tensor, batch: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The features, the kept states, and their level 0."""
-        slots = self._slots()
+        slots, kernels = self._slots(), self._kernels
         kept, kept_s = self._states(len(self.flags.kept(self.a.size(1))))
-        work, work_s = self._states(max(0, -int(slots.min())))
         out = torch.empty_like(self.a)
-        after = (self.flags.start, offset, batch, out)
-        states = (slots, self._clocks, *self._sizes, kept, work, kept_s, work_s)
-        self._run(self._bind(self._kernels.forward, *states, *self._inputs, *after), 0, self.flags.length)
-        if not self.flags.start:
-            _ = out.copy_(kept[slots[-1]] if slots[-1] >= 0 else work[-1 - slots[-1]]) if self.flags.length else out.zero_()
+        if self.flags.length == 0 and not self.flags.start:
+            return out.zero_(), kept, kept_s
+        after = (*self._inputs, self._closing, offset, batch, out)
+        if self.flags.piece:
+            self._by_piece(kernels.forward_by_piece, -int(slots.min()), slots, *after)
+        else:
+            work, work_s = self._states(max(0, -int(slots.min())))
+            self._run(self._bind(kernels.forward, *self._places(slots, kept, work, kept_s, work_s), *after), 0, self.flags.length)
         return out, kept, kept_s
 
-    def backward_start(self, grad: Tensor, offset: Tensor, batch: Tensor, kept: Tensor, kept_s: Tensor) -> Gradients:
-        """Through the start factor: after it `da` holds the start factor's part alone."""
-        gradients, length = self._no_gradients(2), self.flags.length
-        end = length % 2
-        if not self.flags.start:
-            gradients.da.zero_()
-            gradients.grads[end].copy_(grad)
-            return gradients
-        # With no step at all the state is f_0, which needs no array; the kernel must only be given one.
-        last, last_s = (kept[-1], kept_s[-1]) if length else (self.a, gradients.grads_s[1])
-        after = (grad, gradients.grads[end], gradients.grads_s[end], gradients.da, gradients.dc)
-        kernel = self._bind(self._kernels.adjoint_finish, *self._sizes[:2], self.a, offset, batch, self.c, last, last_s, *after)
-        self._share(lambda first, last: kernel(first, last, length == 0), self._groups[0])
-        return gradients
+    def backward(
+        self, grad: Tensor, offset: Tensor, batch: Tensor, kept: Tensor, kept_s: Tensor, transposed: tuple[Tensor, ...]
+    ) -> Gradients:
+        """Gradients of everything, from that of the features."""
+        count, (M, R) = self._block_count, self.a.shape[1:]
+        g = Gradients(
+            da=torch.empty_like(self.a),
+            dtau=self.a.new_zeros(count, M, R) if self.flags.time else self.a.new_empty(count, 0, R),
+            dc=self.a.new_zeros(count, M, R) if self.coefficient_gradient else self.a.new_empty(count, 0, R),
+            dp=torch.zeros_like(self.p) if self.probability_gradient else self.p.new_empty(0, self.p.size(1)),
+        )
+        if self.flags.piece:
+            slots = np.maximum(np.arange(self.flags.length + 1) - 1, 0)
+            after = (*self._inputs, *transposed, self.flags.start, offset, batch, grad, *self._outputs(g))
+            self._by_piece(self._kernels.backward_by_piece, self._scratch_states, slots, *after)
+        else:
+            self._backward_steps(g, grad, offset, batch, kept, kept_s, transposed)
+        return self._completed(g)
 
-    def backward_steps(self, gradients: Gradients, kept: Tensor, kept_s: Tensor, transposed: tuple[Tensor, ...]) -> None:
-        """Back through all steps, completing `gradients`."""
-        g = gradients
-        dp_zero = torch.zeros_like(g.dp)  # what level 0 owes to P comes from the other end of an edge, that is from another thread
-        after = (*self._inputs, *transposed, g.grads, g.grads_s, g.da, g.dc, g.dtau, g.dp, dp_zero)
-        for begin, end in self._segments():
-            slots, missing = self._slots_of_segment(begin, end)
-            work, work_s = self._states(missing)
-            states = (slots, self._clocks, *self._sizes, kept, work, kept_s, work_s)
-            if missing:
-                nothing = (False, self.a, transposed[0], self.a)  # no start factor here
-                self._run(self._bind(self._kernels.forward, *states, *self._inputs, *nothing), begin, end - 1)
-            self._run(self._bind(self._kernels.adjoint, *states, *after), begin, end, reverse=True)
-        g.dp.add_(dp_zero)
+    _lines = 1  # cache lines that a tile takes at a time
 
     @property
-    def _inputs(self) -> tuple[Any, ...]:
+    def _kernels(self) -> Any:
+        return kernels(self._config)
+
+    @property
+    def _scratch_states(self) -> int:
+        """States that the backward pass by pieces has at the same time."""
+        return self.flags.length + 3
+
+    @property
+    def _closing(self) -> int:
+        """What `forward` does at the end."""
+        return int(self.flags.start)
+
+    @cached_property
+    def _dp_zero(self) -> Tensor:
+        """What level 0 owes to P comes from the other end of an edge, that is from another thread."""
+        return torch.zeros_like(self.p) if self.probability_gradient and not self.flags.stochastic else self.p.new_empty(0)
+
+    def _outputs(self, g: Gradients) -> tuple[Tensor, ...]:
+        return g.da, g.dc, g.dtau, g.dp, self._dp_zero
+
+    def _completed(self, g: Gradients) -> Gradients:
+        if self._dp_zero.numel():
+            g.dp.add_(self._dp_zero)
+        return g
+
+    def _backward_steps(
+        self, g: Gradients, grad: Tensor, offset: Tensor, batch: Tensor, kept: Tensor, kept_s: Tensor, transposed: tuple[Tensor, ...]
+    ) -> None:
+        length, kernels = self.flags.length, self._kernels
+        grads, grads_s = self._states(2)
+        grads_s.zero_()
+        top, end = grad, length % 2
+        if self.flags.start:
+            top = grads[end]
+            # With no step at all the state is f_0, which needs no array; the kernel must only be given one.
+            last, last_s = (kept[-1], kept_s[-1]) if length else (self.a, grads_s[1])
+            arrays = (self.a, offset, batch, self.c, last, last_s, grad, top, grads_s[end], g.da, g.dc)
+            finish = self._bind(kernels.adjoint_finish, *self._sizes[:2], *arrays)
+            self._share(lambda first, last: finish(first, last, length == 0))
+        else:
+            g.da.zero_()
+        after = (*self._inputs, *transposed, top, grads, grads_s, *self._outputs(g))
+        for begin, end in self._segments():
+            slots, missing = self._slots_of_segment(begin, end)
+            places = self._places(slots, kept, *self._states(missing)[:1], kept_s, *self._states(missing)[1:])
+            if missing:
+                self._run(self._bind(kernels.forward, *places, *self._inputs, True, self.a, batch, self.a), begin, end - 1)
+            self._run(self._bind(kernels.adjoint, *places, *after), begin, end, reverse=True)
+
+    def _places(self, slots: NDArray[np.int64], kept: Tensor, work: Tensor, kept_s: Tensor, work_s: Tensor) -> tuple[Any, ...]:
+        R, H, row, row_s = self._sizes
+        n = self.a.size(0)
+        return slots, self._clocks, R, H, n * row, n * row_s, kept, work, kept_s, work_s
+
+    @property
+    def _inputs(self) -> tuple[Tensor, ...]:
         return self.a, self.tau, self.c, self.p, self.row_ptr, self.col
 
     @property
     def _sizes(self) -> tuple[int, ...]:
-        """R, H, and the bytes of a state and of its level 0."""
-        R, H, size = self.a.size(2), self.p.size(1), self.a.element_size()
-        return R, H, self.a.numel() * size, (0 if self.flags.stochastic else self.a.size(0) * H * size)
+        """R, H, and the bytes of a node's state and of its level 0."""
+        (_, M, R), H, size = self.a.shape, self.p.size(1), self.a.element_size()
+        return R, H, M * R * size, 0 if self.flags.stochastic else H * size
 
     @property
     def _clocks(self) -> NDArray[np.float64]:
@@ -142,23 +188,10 @@ class Recursion:
 
     @property
     def _config(self) -> Config:
-        share, widest = self.a.size(2) // self.p.size(1), _REGISTER_BYTES // self.a.element_size()
-        width = next(size for size in (16, 8, 4, 2, 1) if size <= widest and share % size == 0)
+        share, widest = self.a.size(2) // self.p.size(1), self._lines * _LINE // self.a.element_size()
+        width = next(size for size in (32, 16, 8, 4, 2, 1) if size <= widest and share % size == 0)
         variant = (self.flags.increments, self.flags.time, not self.flags.stochastic)
         return Config(self.a.size(1), width, self.a.dtype == torch.float64, *variant, self.coefficient_gradient, self.probability_gradient)
-
-    def _no_gradients(self, working: int) -> Gradients:
-        """Room for all gradients, zero but for `da`, and for so many working arrays."""
-        count, (M, R) = self._block_count, self.a.shape[1:]
-        grads, grads_s = self._states(working)
-        return Gradients(
-            da=torch.empty_like(self.a),
-            dtau=self.a.new_zeros(count, M, R) if self.flags.time else self.a.new_empty(count, 0, R),
-            dc=self.a.new_zeros(count, M, R) if self.coefficient_gradient else self.a.new_empty(count, 0, R),
-            dp=torch.zeros_like(self.p) if self.probability_gradient else self.p.new_empty(0, self.p.size(1)),
-            grads=grads,
-            grads_s=grads_s.zero_(),
-        )
 
     def _segments(self) -> Iterator[tuple[int, int]]:
         """Runs of steps, last first, between states that are kept. They are one run if all are."""
@@ -190,18 +223,33 @@ class Recursion:
         arguments = [value.data_ptr() if isinstance(value, Tensor) else value for value in rest]
         return lambda *where, alive=rest: kernel(*where, self.blocks.numpy(), *arguments)
 
+    def _by_piece(self, kernel: Callable[..., None], states: int, slots: NDArray[np.int64], *rest: Any) -> None:
+        """Run a kernel piece by piece; each thread has room for so many states of one piece, which stay in its core's cache."""
+        R, H, row, row_s = self._sizes
+        size, scratch = self.flags.piece * states * (row + row_s), []
+        sizes = self._piece_sizes(R, H, row, row_s)
+        bound = self._bind(kernel, slots, *sizes, *rest)
+
+        def task(first: int, last: int) -> None:
+            own = torch.empty(size + _LINE, dtype=torch.uint8)
+            scratch.append(own)
+            bound(first, last, own.data_ptr() + -own.data_ptr() % _LINE, self.flags.piece)
+
+        self._share(task)
+
+    def _piece_sizes(self, R: int, H: int, row: int, row_s: int) -> tuple[Any, ...]:
+        return self._clocks, R, H, row, row_s
+
     def _run(self, kernel: Callable[..., None], begin: int, end: int, reverse: bool = False) -> None:
         """Run steps `begin` to `end` on all nodes."""
-        groups, independent = self._groups
-        if independent or end - begin <= 1:
-            self._share(lambda first, last: kernel(first, last, begin, end), groups)
+        if self._groups[1] or end - begin <= 1:
+            self._share(lambda first, last: kernel(first, last, begin, end))
             return
         for step in reversed(range(begin, end)) if reverse else range(begin, end):
-            self._share(partial(lambda step, first, last: kernel(first, last, step, step + 1), step), groups)
+            self._share(partial(lambda step, first, last: kernel(first, last, step, step + 1), step))
 
-    @staticmethod
-    def _share(kernel: Callable[[int, int], None], groups: list[tuple[int, int]]) -> None:
-        threads.run([partial(kernel, first, last) for first, last in groups])
+    def _share(self, kernel: Callable[[int, int], None]) -> None:
+        threads.run([partial(kernel, first, last) for first, last in self._groups[0]])
 
     @cached_property
     def _block_count(self) -> int:
@@ -221,7 +269,7 @@ class Recursion:
         for candidates, independent in ((free, True), (np.arange(count + 1), False)):
             inner = candidates[np.minimum(np.searchsorted(weight[candidates], due), len(candidates) - 1)]
             edges = np.concatenate([[0], inner, [count]])
-            if not independent or np.diff(weight[edges]).max() <= _IMBALANCE * weight[-1] / wanted:
+            if self.flags.piece or not independent or np.diff(weight[edges]).max() <= _IMBALANCE * weight[-1] / wanted:
                 break
         return [(int(first), int(last)) for first, last in pairwise(edges) if first < last], independent
 
@@ -229,46 +277,48 @@ class Recursion:
 class ShearedRecursion(Recursion):
     """The same for degrees 1 and 2, in the variables of `sheared.py`."""
 
+    _lines = 2  # there are registers for more, and half the turns of the loop
+
     @property
-    def _sheared(self) -> ShearedKernels:
+    def _kernels(self) -> Any:
         return sheared_kernels(self._config)
 
-    def forward(self, offset: Tensor, batch: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        slots = self._slots()
-        kept, kept_s = self._states(len(self.flags.kept(self.a.size(1))))
-        work, _ = self._states(max(0, -int(slots.min())))
-        out = torch.empty_like(self.a)
-        after = (self.flags.start, offset, batch, out)
-        self._run(self._bind(self._sheared.forward, slots, *self._sizes[:3], kept, work, *self._inputs, *after), 0, self.flags.length)
-        return out, kept, kept_s
-
-    def backward_start(self, grad: Tensor, offset: Tensor, batch: Tensor, kept: Tensor, kept_s: Tensor) -> Gradients:
-        g = self._no_gradients(4 if self._through_states else 3)
-        after = (self.flags.start, self.a, offset, batch, self.c, kept[-1], grad, g.grads[0], g.da, g.dc)
-        self._share(self._bind(self._sheared.adjoint_close, *self._sizes[:2], *after), self._groups[0])
-        if self._through_states:
-            g.grads[3].copy_(g.grads[0])
-        return g
-
-    def backward_steps(self, gradients: Gradients, kept: Tensor, kept_s: Tensor, transposed: tuple[Tensor, ...]) -> None:
-        g = gradients
-        after = (*self._inputs, *transposed, g.grads[0], g.grads[1:3], g.grads[-1], g.da, g.dc, g.dtau, g.dp)
-        for begin, end in self._segments() if self._through_states else [(0, self.flags.length)]:
-            slots, missing = self._slots_of_segment(begin, end)
-            work, _ = self._states(missing if self._through_states else 0)
-            states = (slots, *self._sizes[:3], kept, work)
-            if missing and self._through_states:
-                nothing = (False, self.a, transposed[0], self.a)
-                self._run(self._bind(self._sheared.forward, *states, *self._inputs, *nothing), max(1, begin), end - 1)
-            self._run(self._bind(self._sheared.adjoint, *states, *after), begin, end, reverse=True)
+    @property
+    def _scratch_states(self) -> int:
+        return self.flags.length + 4
 
     @property
-    def _through_states(self) -> bool:
-        return needs_states(self.flags.time, self.probability_gradient)
+    def _closing(self) -> int:
+        return 2 if self.flags.start else 1
+
+    def _outputs(self, g: Gradients) -> tuple[Tensor, ...]:
+        return g.da, g.dc, g.dtau, g.dp
+
+    def _backward_steps(
+        self, g: Gradients, grad: Tensor, offset: Tensor, batch: Tensor, kept: Tensor, kept_s: Tensor, transposed: tuple[Tensor, ...]
+    ) -> None:
+        through_states = needs_states(self.flags.time, self.probability_gradient)
+        u, w, total = self._states(1)[0], self._states(2)[0], self._states(1 if through_states else 0)[0]
+        close = (*self._sizes[:2], self.flags.start, self.a, offset, batch, self.c, kept[-1], grad, u, g.da, g.dc)
+        self._share(self._bind(self._kernels.adjoint_close, *close))
+        after = (*self._inputs, *transposed, u, w, total, *self._outputs(g))
+        for begin, end in self._segments() if through_states else [(0, self.flags.length)]:
+            slots, missing = self._slots_of_segment(begin, end)
+            places = self._places(slots, kept, *self._states(missing if through_states else 0), kept_s)
+            if missing and through_states:
+                self._run(self._bind(self._kernels.forward, *places, *self._inputs, 0, self.a, batch, self.a), max(1, begin), end - 1)
+            self._run(self._bind(self._kernels.adjoint, *places, *after), begin, end, reverse=True)
+
+    def _places(self, slots: NDArray[np.int64], kept: Tensor, work: Tensor, *level_zero: Tensor) -> tuple[Any, ...]:
+        R, H, row, _ = self._sizes
+        return slots, R, H, self.a.size(0) * row, kept, work
+
+    def _piece_sizes(self, R: int, H: int, row: int, row_s: int) -> tuple[Any, ...]:
+        return R, H, row
 
     def _slots(self) -> NDArray[np.int64]:
         slots = super()._slots()
-        if not self.flags.spacing:
+        if not self.flags.kept(self.a.size(1)):
             slots[1] = -3  # the first state is read in every step
         return slots
 

@@ -12,7 +12,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from llvmlite import ir
+from numba import types
 from numba.core import cgutils
+from numba.extending import intrinsic
 
 _INDEX = ir.IntType(64)
 _FUSE = ("contract",)  # a product may be fused with the sum it goes into (FMA); nothing may be reordered
@@ -141,3 +143,15 @@ class Emitter:
         """Emit the body of a loop; yields the running index."""
         with cgutils.for_range(self.builder, stop, start=start, intp=_INDEX) as loop:
             yield loop.index
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def clear(typing_context: Any, address: Any, size: Any) -> Any:
+    """Set `size` bytes at an address to zero, in a kernel."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        pointer = builder.inttoptr(values[0], ir.IntType(8).as_pointer())
+        cgutils.memset(builder, pointer, values[1], 0)
+        return context.get_dummy_value()
+
+    return types.void(address, size), generate

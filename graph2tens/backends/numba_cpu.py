@@ -9,18 +9,20 @@ Between forward and backward it keeps the projections and ``length`` states, (n,
 
 from __future__ import annotations
 
+from dataclasses import astuple, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from .fused import Flags, recursion
-from .pattern import pattern
+from .pattern import largest_piece, pattern
 from .problem import Problem
 from .projection import add_up_by_graph, fused_centre, project_all
 from .sheared import needs_states
 
 _DIFFERENTIABLE = 5  # the first so many inputs of the operator
+_CACHE_BYTES = 2**21  # what the states of one piece of the graph may take to be computed piece by piece
 
 
 def features(problem: Problem) -> Tensor:
@@ -30,18 +32,19 @@ def features(problem: Problem) -> Tensor:
     c = problem.coefficients if problem.coefficients.dim() == 2 else problem.coefficients.unsqueeze(1).expand(M, R)
     inputs = (*project_all(problem, fused_centre), c, p)
     wanted = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs)
-    flags = (problem.length, variant.increments, variant.has_start, variant.time, walk.stochastic, _spacing(problem, p) if wanted else 0)
-    out: Tensor = low_rank(*inputs, walk.graphs[0], walk.row_ptr.contiguous(), walk.col.contiguous(), *pattern(walk), *flags)[0]
+    transposed_and_blocks = pattern(walk)
+    flags = Flags(problem.length, variant.increments, variant.has_start, variant.time, walk.stochastic, int(wanted), 0)
+    piece = largest_piece(walk)
+    scratch = piece * (problem.length + 4) * M * R * problem.x.element_size()
+    if piece and scratch <= _CACHE_BYTES:
+        flags = replace(flags, piece=piece)
+    elif wanted and flags.sheared(M) and not needs_states(variant.time, p.requires_grad):
+        flags = replace(flags, spacing=problem.length)  # the first state and the last will do
+    elif wanted and problem.recompute:
+        flags = replace(flags, spacing=max(1, round(problem.length**0.5)))
+    graph = (walk.graphs[0], walk.row_ptr.contiguous(), walk.col.contiguous(), *transposed_and_blocks)
+    out: Tensor = low_rank(*inputs, *graph, *astuple(flags))[0]
     return out
-
-
-def _spacing(problem: Problem, p: Tensor) -> int:
-    """Every so many-th state is kept: none between the first and the last where they are not needed, else all, or about sqrt(length)."""
-    variant, length = problem.variant, problem.length
-    flags = Flags(length, variant.increments, variant.has_start, variant.time, problem.walk.stochastic, 1)
-    if flags.sheared(problem.degree) and not needs_states(variant.time, p.requires_grad):
-        return length
-    return max(1, round(length**0.5)) if problem.recompute else 1
 
 
 @torch.library.custom_op("graph2tens::low_rank", mutates_args=(), device_types="cpu")
@@ -64,10 +67,11 @@ def low_rank(
     time: bool,
     stochastic: bool,
     spacing: int,
+    piece: int,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Features, and for the backward pass every `spacing`-th state and its level 0."""
     a, offset, tau, c, p = (tensor.contiguous() for tensor in (a, offset, tau, c, p))
-    flags = Flags(length, increments, start, time, stochastic, spacing)
+    flags = Flags(length, increments, start, time, stochastic, spacing, piece)
     return recursion(flags, a, tau, c, p, row_ptr, col, blocks).forward(offset, batch)
 
 
@@ -94,20 +98,20 @@ def low_rank_backward(
     time: bool,
     stochastic: bool,
     spacing: int,
+    piece: int,
     needs: list[bool],
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """Gradients of a, offset, tau, c and p, the last four empty where not needed."""
     _, need_offset, need_tau, need_c, need_p = needs
     a, offset, tau, c, p = (tensor.contiguous() for tensor in (a, offset, tau, c, p))
-    flags = Flags(length, increments, start, time, stochastic, spacing)
+    flags = Flags(length, increments, start, time, stochastic, spacing, piece)
     steps = recursion(flags, a, tau, c, p, row_ptr, col, blocks, need_c, need_p)
-    gradients = steps.backward_start(grad.contiguous(), offset, batch, kept, kept_s)
+    gradients = steps.backward(grad.contiguous(), offset, batch, kept, kept_s, (t_ptr, t_row, t_position))
     d_offset = a.new_empty(0)
-    if need_offset:  # so far `da` holds the start factor's part alone, which is that of the offsets too
-        d_offset = torch.zeros_like(offset)
-        if increments and start:
-            d_offset = add_up_by_graph(gradients.da.flatten(1), batch, offset.size(0)).view_as(offset)
-    steps.backward_steps(gradients, kept, kept_s, (t_ptr, t_row, t_position))
+    if need_offset:
+        # Offsets act in the start factor alone. Increments do not see a constant, so their part of da adds up to zero in every graph.
+        used = increments and start
+        d_offset = add_up_by_graph(gradients.da.flatten(1), batch, offset.size(0)).view_as(offset) if used else torch.zeros_like(offset)
     d_tau, d_c = (part.sum(0) if need else a.new_empty(0) for part, need in ((gradients.dtau, need_tau), (gradients.dc, need_c)))
     return gradients.da, d_offset, d_tau, d_c, gradients.dp if need_p else a.new_empty(0)
 
@@ -136,7 +140,7 @@ def _backward(ctx: Any, grad: Tensor | None, *unused: None) -> tuple[Tensor | No
     rest = (None,) * (len(ctx.needs_input_grad) - _DIFFERENTIABLE)
     if grad is None:
         return (None,) * _DIFFERENTIABLE + rest
-    if ctx.flags[-1] == 0:
+    if Flags(*ctx.flags).spacing == 0:
         raise RuntimeError("graph2tens::low_rank was called with spacing=0, which keeps no states for a backward pass.")
     gradients = low_rank_backward(grad, *ctx.saved_tensors, *ctx.flags, ctx.needs)
     return (*(gradient if need else None for gradient, need in zip(gradients, ctx.needs, strict=True)), *rest)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -10,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ..walks import RandomWalk
-from .compiling import compiled
+from .compiling import Compiled, compiled
 
 _BLOCKS = 1024  # at most about so many blocks of nodes, however large the graph
 _BLOCK_WEIGHT = 256  # nodes + edges of a block in small graphs: its states stay in the cache of a core over all steps
@@ -24,6 +23,15 @@ def pattern(walk: RandomWalk) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         if not torch.compiler.is_compiling():
             walk.derived["pattern"] = known
     return known[1]
+
+
+def largest_piece(walk: RandomWalk) -> int:
+    """Nodes of the largest piece of the graph that no edge leaves, as the blocks have it; 0 where the pattern is not known yet."""
+    if "piece" not in walk.derived and not torch.compiler.is_compiling():
+        borders, closed = pattern(walk)[3]
+        walk.derived["piece"] = int(borders[closed.bool()].diff().max())
+    piece: int = walk.derived.get("piece", 0)
+    return piece
 
 
 @torch.library.custom_op("graph2tens::pattern", mutates_args=())
@@ -44,7 +52,7 @@ def _(row_ptr: Tensor, col: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 
 
 @cache
-def _kernels() -> tuple[Callable[..., None], Callable[..., None]]:
+def _kernels() -> tuple[Compiled, Compiled]:
     return compiled(_transpose), compiled(_cut)
 
 

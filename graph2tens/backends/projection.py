@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from . import threads
-from .compiling import compiled
+from .compiling import Compiled, compiled
 from .problem import Problem
 
 # Transposes of sparse attributes, made with the first backward pass and forgotten with the attributes.
@@ -115,8 +115,8 @@ fused_centre.register_autograd(lambda ctx, centred, centres: (centred, None, Non
 class ColumnKernels(NamedTuple):
     """Loops over some of the columns of a matrix of nodes."""
 
-    add_up: Callable[..., None]
-    centre: Callable[..., None]
+    add_up: Compiled
+    centre: Compiled
 
 
 @cache

@@ -14,12 +14,11 @@ want gradients. All this needs :math:`f_0 = 1`, that is rows of P that sum to 1.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
 from .chain import horner, reverse
-from .compiling import compiled
+from .compiling import Compiled, specialised
 from .lanes import Lanes
 from .tiles import Config, Tile, adjoint_in_tile, adjoint_out_tile, forward, start, tile_intrinsic
 
@@ -118,7 +117,7 @@ def _spread_back_through_states(tile: Tile, j: Any) -> None:
         tile.increase("dtau", tile.block, [tile.common("c")[0] * both])
         tile.add_to_coefficients([tile.common("tau")[0] * both])
         U = [U[0] + coupling * U[1], U[1]]
-    W = [value + more for value, more in zip(tile.rows("total", j), U, strict=True)]
+    W = [value + more for value, more in zip(tile.rows("total_old", j), U, strict=True)]
     if tile.config.first:
         tile.put("w_new", j, _adjoint_open(tile, j, W))
     else:
@@ -145,122 +144,191 @@ adjoint_close_tile = tile_intrinsic(_adjoint_close, "a c g u da")
 adjoint_close_with_start_tile = tile_intrinsic(_adjoint_close_with_start, "block a offset batch c f g u da dc")
 _BACK = "block a tau c p t_ptr t_row t_position w u f_first f_last w_new da dc"
 spread_back_tile = tile_intrinsic(_spread_back, _BACK)
-spread_back_through_states_tile = tile_intrinsic(_spread_back_through_states, _BACK + " f total dtau dp")
+spread_back_through_states_tile = tile_intrinsic(_spread_back_through_states, _BACK + " f total_old total dtau dp")
 
 
 class ShearedKernels(NamedTuple):
     """The loops for one `Config`; conventions as in `kernels.py`."""
 
-    forward: Callable[..., None]
-    adjoint_close: Callable[..., None]
-    adjoint: Callable[..., None]
+    forward: Compiled
+    adjoint_close: Compiled
+    adjoint: Compiled
+    forward_by_piece: Compiled
+    backward_by_piece: Compiled
+
+
+# Constants of the functions below, which are compiled anew for each `Config` with its own.
+key = first_key = ""
+width, through_states = 1, False
+
+
+def forward_sheared(  # type: ignore[no-untyped-def]
+    first, last, begin, end, blocks, slots, R, H, stride, kept, work, a, tau, c, p, row_ptr, col, closing, offset, batch, out
+):
+    """Steps `begin` to `end`; after the last, the features if `closing` is 1, with a start factor if it is 2."""
+    share = R // H
+    f_first = kept + slots[1] * stride if slots[1] >= 0 else work + (-1 - slots[1]) * stride
+    b = first
+    while b < last:
+        # As in kernels.py: blocks up to the next closed border go through all steps while they are in the cache.
+        e = b + 1
+        while e < last and blocks[1, e] == 0:
+            e += 1
+        for step in range(begin, end):
+            slot = slots[step]
+            f = kept + slot * stride if slot >= 0 else work + (-1 - slot) * stride
+            slot = slots[step + 1]
+            f_new = kept + slot * stride if slot >= 0 else work + (-1 - slot) * stride
+            for i in range(blocks[0, b], blocks[0, e]):
+                head, border = 0, share  # the next head begins at the border
+                for lane in range(0, R, width):
+                    if lane == border:
+                        head, border = head + 1, border + share
+                    if step == 0:
+                        open_tile(first_key, (i, lane, R, head, H, 1.0, a, tau, c, p, row_ptr, col, f_new))
+                    else:
+                        spread_tile(key, (i, lane, R, head, H, tau, c, p, row_ptr, col, f, f_first, f_new))
+        if closing > 0 and end == slots.size - 1:
+            slot = slots[end]
+            f = kept + slot * stride if slot >= 0 else work + (-1 - slot) * stride
+            for i in range(blocks[0, b], blocks[0, e]):
+                head, border = 0, share  # the next head begins at the border
+                for lane in range(0, R, width):
+                    if lane == border:
+                        head, border = head + 1, border + share
+                    if closing == 2:
+                        close_with_start_tile(key, (i, lane, R, head, H, a, offset, batch, c, f, out))
+                    else:
+                        close_tile(key, (i, lane, R, head, H, a, c, f, out))
+        b = e
+
+
+def adjoint_close(first, last, blocks, R, H, with_start, a, offset, batch, c, f, g, u, da, dc):  # type: ignore[no-untyped-def]
+    share = R // H
+    for b in range(first, last):
+        for i in range(blocks[0, b], blocks[0, b + 1]):
+            head, border = 0, share  # the next head begins at the border
+            for lane in range(0, R, width):
+                if lane == border:
+                    head, border = head + 1, border + share
+                if with_start:
+                    adjoint_close_with_start_tile(key, (i, lane, R, head, H, b, a, offset, batch, c, f, g, u, da, dc))
+                else:
+                    adjoint_close_tile(key, (i, lane, R, head, H, a, c, g, u, da))
+
+
+def adjoint(  # type: ignore[no-untyped-def]
+    first, last, begin, end, blocks, slots, R, H, stride, kept, work, a, tau, c, p, row_ptr, col, t_ptr, t_row, t_position,
+    u, w, total, da, dc, dtau, dp,
+):  # fmt: skip
+    """Steps `end` back to `begin`; after the turn of step t the (t % 2)-th at `w` is W, after step 1 the first levels' gradient."""
+    share, steps = R // H, slots.size - 1
+    f_first, f_last = kept + slots[1] * stride, kept + slots[steps] * stride
+    b = first
+    while b < last:
+        e = b + 1
+        while e < last and blocks[1, e] == 0:
+            e += 1
+        for step in range(end - 1, begin - 1, -1):
+            slot = slots[step]
+            f = kept + slot * stride if slot >= 0 else work + (-1 - slot) * stride
+            old, new = u if step == steps - 1 else w + (step + 1) % 2 * stride, w + step % 2 * stride
+            total_old = u if step == steps - 1 else total
+            for block in range(b, e):
+                for i in range(blocks[0, block], blocks[0, block + 1]):
+                    head, border = 0, share  # the next head begins at the border
+                    for lane in range(0, R, width):
+                        if lane == border:
+                            head, border = head + 1, border + share
+                        if step == 0:
+                            adjoint_out_tile(first_key, (i, lane, R, head, H, 1.0, a, tau, c, p, row_ptr, col, 0, 0, old, da, dp))
+                            adjoint_in_tile(first_key, (
+                                i, lane, R, head, H, 1.0, block, a, tau, c, p, t_ptr, t_row, t_position, 0, 0, old, 0, 0, da, dc,
+                                dtau, dp,
+                            ))  # fmt: skip
+                        elif through_states:
+                            if step == 1:
+                                spread_back_through_states_tile(first_key, (
+                                    i, lane, R, head, H, block, a, tau, c, p, t_ptr, t_row, t_position, old, u, f_first, f_last,
+                                    new, da, dc, f, total_old, total, dtau, dp,
+                                ))  # fmt: skip
+                            else:
+                                spread_back_through_states_tile(key, (
+                                    i, lane, R, head, H, block, a, tau, c, p, t_ptr, t_row, t_position, old, u, f_first, f_last,
+                                    new, da, dc, f, total_old, total, dtau, dp,
+                                ))  # fmt: skip
+                        elif step == 1:
+                            spread_back_tile(first_key, (
+                                i, lane, R, head, H, block, a, tau, c, p, t_ptr, t_row, t_position, old, u, f_first, f_last, new,
+                                da, dc,
+                            ))  # fmt: skip
+                        else:
+                            spread_back_tile(key, (
+                                i, lane, R, head, H, block, a, tau, c, p, t_ptr, t_row, t_position, old, u, f_first, f_last, new,
+                                da, dc,
+                            ))  # fmt: skip
+        b = e
+
+
+def forward_by_piece(  # type: ignore[no-untyped-def]
+    first, last, scratch, rows, blocks, slots, R, H, row, a, tau, c, p, row_ptr, col, closing, offset, batch, out
+):
+    b = first
+    while b < last:
+        e = b + 1
+        while e < last and blocks[1, e] == 0:
+            e += 1
+        work = scratch - blocks[0, b] * row
+        forward_sheared(
+            b, e, 0, slots.size - 1, blocks, slots, R, H, rows * row, work, work, a, tau, c, p, row_ptr, col, closing, offset, batch,
+            out,
+        )  # fmt: skip
+        b = e
+
+
+def backward_by_piece(  # type: ignore[no-untyped-def]
+    first, last, scratch, rows, blocks, slots, R, H, row, a, tau, c, p, row_ptr, col, t_ptr, t_row, t_position,
+    with_start, offset, batch, grad, da, dc, dtau, dp,
+):  # fmt: skip
+    k, stride = slots.size - 1, rows * row
+    b = first
+    while b < last:
+        e = b + 1
+        while e < last and blocks[1, e] == 0:
+            e += 1
+        kept = scratch - blocks[0, b] * row
+        u, w, total = kept + k * stride, kept + (k + 1) * stride, kept + (k + 3) * stride
+        forward_sheared(b, e, 0, k, blocks, slots, R, H, stride, kept, kept, a, tau, c, p, row_ptr, col, 0, offset, batch, total)
+        last_state = kept + slots[k] * stride
+        adjoint_close(b, e, blocks, R, H, with_start, a, offset, batch, c, last_state, grad, u, da, dc)
+        adjoint(
+            b, e, 0, k, blocks, slots, R, H, stride, kept, kept, a, tau, c, p, row_ptr, col, t_ptr, t_row, t_position,
+            u, w, total, da, dc, dtau, dp,
+        )  # fmt: skip
+        b = e
 
 
 @cache
 def sheared_kernels(config: Config) -> ShearedKernels:
-    key, first_key, width = config.key, config.at_first_step().key, config.width
-    through_states = needs_states(config.time, config.probability_gradient)
-
-    def forward(  # type: ignore[no-untyped-def]
-        first, last, begin, end, blocks, slots, R, H, stride, kept, work, a, tau, c, p, row_ptr, col, with_start, offset, batch, out
-    ):
-        share = R // H
-        f_first = kept + slots[1] * stride if slots[1] >= 0 else work + (-1 - slots[1]) * stride
-        b = first
-        while b < last:
-            # As in kernels.py: blocks up to the next closed border go through all steps while they are in the cache.
-            e = b + 1
-            while e < last and blocks[1, e] == 0:
-                e += 1
-            for step in range(begin, end):
-                slot = slots[step]
-                f = kept + slot * stride if slot >= 0 else work + (-1 - slot) * stride
-                slot = slots[step + 1]
-                f_new = kept + slot * stride if slot >= 0 else work + (-1 - slot) * stride
-                for i in range(blocks[0, b], blocks[0, e]):
-                    for head in range(H):
-                        for lane in range(head * share, (head + 1) * share, width):
-                            if step == 0:
-                                open_tile(first_key, (i, lane, R, head, H, 1.0, a, tau, c, p, row_ptr, col, f_new))
-                            else:
-                                spread_tile(key, (i, lane, R, head, H, tau, c, p, row_ptr, col, f, f_first, f_new))
-            if end == slots.size - 1:
-                slot = slots[end]
-                f = kept + slot * stride if slot >= 0 else work + (-1 - slot) * stride
-                for i in range(blocks[0, b], blocks[0, e]):
-                    for head in range(H):
-                        for lane in range(head * share, (head + 1) * share, width):
-                            if with_start:
-                                close_with_start_tile(key, (i, lane, R, head, H, a, offset, batch, c, f, out))
-                            else:
-                                close_tile(key, (i, lane, R, head, H, a, c, f, out))
-            b = e
-
-    def adjoint_close(first, last, blocks, R, H, with_start, a, offset, batch, c, f, g, u, da, dc):  # type: ignore[no-untyped-def]
-        share = R // H
-        for b in range(first, last):
-            for i in range(blocks[0, b], blocks[0, b + 1]):
-                for head in range(H):
-                    for lane in range(head * share, (head + 1) * share, width):
-                        if with_start:
-                            adjoint_close_with_start_tile(key, (i, lane, R, head, H, b, a, offset, batch, c, f, g, u, da, dc))
-                        else:
-                            adjoint_close_tile(key, (i, lane, R, head, H, a, c, g, u, da))
-
-    def adjoint(  # type: ignore[no-untyped-def]
-        first, last, begin, end, blocks, slots, R, H, stride, kept, work, a, tau, c, p, row_ptr, col, t_ptr, t_row, t_position,
-        u, w, total, da, dc, dtau, dp,
-    ):  # fmt: skip
-        """Steps `end` back to `begin`; after the turn of step t the (t % 2)-th at `w` is W, after step 1 the first levels' gradient."""
-        share, steps = R // H, slots.size - 1
-        f_first, f_last = kept + slots[1] * stride, kept + slots[steps] * stride
-        b = first
-        while b < last:
-            e = b + 1
-            while e < last and blocks[1, e] == 0:
-                e += 1
-            for step in range(end - 1, begin - 1, -1):
-                slot = slots[step]
-                f = kept + slot * stride if slot >= 0 else work + (-1 - slot) * stride
-                old, new = u if step == steps - 1 else w + (step + 1) % 2 * stride, w + step % 2 * stride
-                for block in range(b, e):
-                    for i in range(blocks[0, block], blocks[0, block + 1]):
-                        for head in range(H):
-                            for lane in range(head * share, (head + 1) * share, width):
-                                if step == 0:
-                                    adjoint_out_tile(first_key, (i, lane, R, head, H, 1.0, a, tau, c, p, row_ptr, col, 0, 0, old, da, dp))
-                                    adjoint_in_tile(first_key, (
-                                        i, lane, R, head, H, 1.0, block, a, tau, c, p, t_ptr, t_row, t_position, 0, 0, old, 0, 0, da, dc,
-                                        dtau, dp,
-                                    ))  # fmt: skip
-                                elif through_states:
-                                    if step == 1:
-                                        spread_back_through_states_tile(first_key, (
-                                            i, lane, R, head, H, block, a, tau, c, p, t_ptr, t_row, t_position, old, u, f_first, f_last,
-                                            new, da, dc, f, total, dtau, dp,
-                                        ))  # fmt: skip
-                                    else:
-                                        spread_back_through_states_tile(key, (
-                                            i, lane, R, head, H, block, a, tau, c, p, t_ptr, t_row, t_position, old, u, f_first, f_last,
-                                            new, da, dc, f, total, dtau, dp,
-                                        ))  # fmt: skip
-                                elif step == 1:
-                                    spread_back_tile(first_key, (
-                                        i, lane, R, head, H, block, a, tau, c, p, t_ptr, t_row, t_position, old, u, f_first, f_last, new,
-                                        da, dc,
-                                    ))  # fmt: skip
-                                else:
-                                    spread_back_tile(key, (
-                                        i, lane, R, head, H, block, a, tau, c, p, t_ptr, t_row, t_position, old, u, f_first, f_last, new,
-                                        da, dc,
-                                    ))  # fmt: skip
-            b = e
-
+    """The kernels of a configuration."""
     plain = config.without_gradients()
+    version = "sheared " + config.key
+    constants = {
+        "key": config.key,
+        "first_key": config.at_first_step().key,
+        "width": config.width,
+        "through_states": needs_states(config.time, config.probability_gradient),
+    }
+    names = {
+        "forward": specialised(forward_sheared, version, **constants) if config == plain else sheared_kernels(plain).forward,
+        "adjoint_close": specialised(adjoint_close, version, **constants),
+        "adjoint": specialised(adjoint, version, **constants),
+    }
+    called = {"forward_sheared": names["forward"], "adjoint_close": names["adjoint_close"], "adjoint": names["adjoint"]}
     return ShearedKernels(
-        forward=compiled(forward, "sheared " + key) if config == plain else sheared_kernels(plain).forward,
-        adjoint_close=compiled(adjoint_close, "sheared " + key),
-        adjoint=compiled(adjoint, "sheared " + key),
+        **names,
+        forward_by_piece=specialised(forward_by_piece, version, **called) if config == plain else sheared_kernels(plain).forward_by_piece,
+        backward_by_piece=specialised(backward_by_piece, version, **called),
     )
 
 

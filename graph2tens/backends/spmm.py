@@ -62,7 +62,7 @@ def spmm(p: Tensor, z: Tensor, pattern: Pattern) -> Tensor:
 class _Spmm(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, p: Tensor, z: Tensor, pattern: Pattern) -> Tensor:
-        ctx.save_for_backward(p, z)
+        ctx.save_for_backward(p, z if ctx.needs_input_grad[0] else None)
         ctx.pattern = pattern
         (n, K, R), H = z.shape, p.size(1)
         if H == 1:

@@ -1,5 +1,7 @@
 r"""PyTorch operations only: any device, gradients of any order, `torch.compile`.
 
+**Sheared form.** Degrees 1 and 2 with increments are plain diffusion after the first step, as `sheared.py` explains.
+
 **Node form.** With increments :math:`C_q = a_q(j) + b_q(i)`, where :math:`b = -a`, plus the clock's share with time. Products of such sums
 expand over the set T of components that are taken at i, and what remains at j is one sparse product:
 
@@ -24,6 +26,7 @@ from torch.utils.checkpoint import checkpoint
 from .chain import horner
 from .problem import Problem
 from .projection import Projections, centre, project_all
+from .sheared import HIGHEST_DEGREE
 from .spmm import Pattern, spmm
 
 _HIGHEST_NODE_FORM = 3
@@ -43,10 +46,13 @@ def features(problem: Problem) -> Tensor:
     step = form(problem, projections)
     zero = projections.a.new_ones(walk.num_nodes, R)  # level 0
     f: Levels = [zero] + [None] * M
-    for t in range(problem.length, 0, -1):
-        new = checkpoint(step, f, t, use_reentrant=False) if problem.recompute and torch.is_grad_enabled() else step(f, t)
-        zero = zero if walk.stochastic else step.average(zero)
-        f = [zero, *new.unbind(1)]
+    if form is _NodeForm and M <= HIGHEST_DEGREE and walk.stochastic and problem.length:
+        f = [zero, *step.sheared().unbind(1)]
+    else:
+        for t in range(problem.length, 0, -1):
+            new = checkpoint(step, f, t, use_reentrant=False) if problem.recompute and torch.is_grad_enabled() else step(f, t)
+            zero = zero if walk.stochastic else step.average(zero)
+            f = [zero, *new.unbind(1)]
     if problem.variant.has_start:
         start = projections.a if not problem.variant.increments else projections.a + projections.offset[walk.graphs[0]]
         return torch.stack(horner(list(start.unbind(1)), f, step.c), dim=1)
@@ -103,6 +109,18 @@ class _NodeForm(_Step):
         if self.constant is None:
             return self._expand(f)
         return self.constant if all(level is None for level in f[1:]) else self.constant + self._expand([None, *f[1:]])
+
+    def sheared(self) -> Tensor:
+        """All steps at once for degrees 1 and 2 with f_0 = 1: S' = P S + S_1, in the variables of `sheared.py`."""
+        first: Any = self.constant
+        shear = None if self.problem.degree == 1 else self.c[1] * self.own[0]
+        S = S_1 = first if shear is None else torch.stack([first[:, 0], first[:, 1] + shear * first[:, 0]], dim=1)
+        for _ in range(self.problem.length - 1):
+            S = spmm(self.p, S, self.pattern)
+            if shear is not None and self.problem.variant.time:
+                S = torch.stack([S[:, 0], S[:, 1] + self.c[1] * self.tau[0] * S[:, 0]], dim=1)
+            S = S + S_1
+        return S if shear is None else torch.stack([S[:, 0], S[:, 1] - shear * S[:, 0]], dim=1)
 
     def _expand(self, f: Levels) -> Tensor:
         """All sparse products of a step at once, as columns of one. Equal columns of different degrees are computed once."""

@@ -19,9 +19,10 @@ from ..backends.projection import project
 from ..checks import check_integer
 from ..low_rank import low_rank_features
 from ..walks import RandomWalk
+from .attention import attention
 from .dropout import dropout
 from .init import LEVELS_FROM, glorot_by_level_, lift_coefficients, squared_tensor_norms
-from .transition import as_walk, attention, edge_attributes, exporting
+from .transition import as_walk, edge_attributes, exporting
 
 
 class WalkConv(torch.nn.Module):

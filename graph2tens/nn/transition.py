@@ -1,4 +1,4 @@
-r"""What users call a graph -> `RandomWalk`, and the attention that makes a walk out of node attributes.
+r"""What users call a graph -> `RandomWalk`.
 
 There is one difference from PyG's message passing: **node i reads from the nodes its out-edges point to**, because the walker steps from
 ``edge_index[0]`` to ``edge_index[1]``; PyG's default flow lets a node read from its in-neighbours. For undirected graphs, which list both
@@ -13,7 +13,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.functional import leaky_relu
 from torch.utils import _pytree as pytree
 
 from ..walks import RandomWalk, random_walk
@@ -105,31 +104,6 @@ def edge_attributes(walk: RandomWalk, edge_attr: Tensor) -> Tensor:
     total = edge_attr.new_zeros(walk.num_edges, edge_attr.size(1)).index_add(0, walk.edge_position, edge_attr)
     count = edge_attr.new_zeros(walk.num_edges).index_add(0, walk.edge_position, edge_attr.new_ones(given))
     return total / count.clamp(min=1).unsqueeze(1)
-
-
-def attention(walk: RandomWalk, source: Tensor, target: Tensor, along: Tensor | None = None, negative_slope: float = 0.2) -> Tensor:
-    r"""Softmax over the steps out of each node, a head at a time, weighed by the walk that is given:
-
-    .. math:: p_{ij} \propto P_{ij} \exp \mathrm{LeakyReLU}(s_i + t_j + e_{ij}).
-
-    Where P is uniform over the neighbours, as it is on graphs without weights, this is the usual softmax. Rows always sum to 1.
-
-    Shapes:
-        - **input:** source :math:`s` and target :math:`t` :math:`(|V|, H)`, along :math:`e` :math:`(|E|, H)` or None
-        - **output:** :math:`(|E|, H)`
-    """
-    row, n = walk.row, walk.num_nodes
-    score = source.index_select(0, row) + target.index_select(0, walk.col)
-    score = leaky_relu(score if along is None else score + along, negative_slope)
-    prior = walk.probabilities.to(score.dtype)
-    prior = prior.unsqueeze(1) if prior.dim() == 1 else prior
-    with torch.no_grad():  # shifting a row does not change its softmax; steps of probability 0 must not set the shift
-        possible = score.masked_fill(prior == 0, -torch.inf)
-        lowest = score.new_full((n, score.size(1)), -torch.inf)
-        shift = lowest.scatter_reduce(0, row.unsqueeze(1).expand_as(score), possible, "amax")
-    weight = prior * (score - shift.index_select(0, row)).clamp(max=0).exp()
-    total = weight.new_zeros(n, weight.size(1)).index_add(0, row, weight)
-    return weight / total.index_select(0, row)
 
 
 def _edges(edge_index: Any, num_nodes: int, edge_weight: Tensor | None) -> tuple[Tensor, Tensor | None]:

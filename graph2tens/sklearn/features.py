@@ -42,7 +42,7 @@ class GraphTensFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         n_layers: depth.
         n_functionals: random functionals R of a layer.
         n_waves: random waves Q of a layer's output, 0 for none.
-        frequency: the waves' lowest and highest frequency; 1 turns over a typical distance between unrelated nodes about once.
+        frequency: the waves' lowest and highest frequency; at frequency f the phases of two unrelated nodes differ by about 1.4 f radians.
         functionals: ``"random"``; or ``"exact"``: all coordinates of the exact feature of one walk
             (:func:`graph2tens.node_features`) instead of layers, for few attributes: there are 1 + d + .. + d^M.
         increments, zero_start, time: what a walk remembers, see :func:`graph2tens.sequence_features`.

@@ -17,7 +17,7 @@ from torch_geometric.nn import GATConv, GCNConv
 
 import graph2tens as g2t
 
-from .contenders import WalkMessages, gather_index_add, molecules, random_graph, repeated
+from .contenders import WalkMessages, gather_by_hand, gather_index_add, molecules, random_graph, repeated
 from .record import record
 
 LENGTH, DEGREE = 5, 2
@@ -70,11 +70,12 @@ def measure(name: str, heads: int, repeat: int) -> list[dict[str, object]]:
     ours = partial(g2t.low_rank_features, x, walk, components, length=LENGTH)
     contenders: dict[str, Callable[[], Tensor]] = {
         "gather + index_add": partial(gather_index_add, x, walk, components, LENGTH),
+        "the same, degree 2 by hand": partial(gather_by_hand, x, walk, components, LENGTH),
         "PyG MessagePassing": partial(WalkMessages(), x, walk, components, LENGTH),
         f"{LENGTH} x GCNConv": partial(gcn, h),
         f"{LENGTH} x GATConv": partial(gat, h),
     }
-    for contender in list(contenders)[:2]:
+    for contender in list(contenders)[:3]:
         torch.testing.assert_close(ours(), contenders[contender](), rtol=1e-3, atol=1e-3)
 
     rows = []

@@ -9,6 +9,7 @@ import sys
 import textwrap
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 import torch
@@ -120,7 +121,27 @@ def test_the_fused_pattern_is_the_transpose_of_the_walk():
         assert torch.equal(mine, theirs)
 
 
-def test_many_threads_may_call_at_once(no_thread_is_too_small):
+@pytest.fixture(params=["team", "pool"])
+def whose_threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """PyTorch's own threads, or ours where there are none."""
+    if request.param == "pool":
+        monkeypatch.setattr(threads, "_openmp", lambda: None)
+    elif threads._openmp() is None:
+        pytest.skip("PyTorch has no OpenMP here")
+    return str(request.param)
+
+
+@pytest.mark.skipif(not list(Path(torch.__file__).parent.glob("lib/libgomp*")), reason="this PyTorch does not bring GNU's OpenMP")
+def test_pytorchs_own_threads_are_found():
+    assert threads._openmp() is not None
+
+
+def test_tasks_run_side_by_side(whose_threads):
+    both = Barrier(2, timeout=60)
+    threads.run([both.wait, both.wait])  # would time out if one had to wait for the other
+
+
+def test_many_threads_may_call_at_once(no_thread_is_too_small, whose_threads):
     torch.set_num_threads(2)
     x, walk = batch_of_graphs(4, 20, 40)
     want = outputs_and_gradients(x, walk)
@@ -130,7 +151,7 @@ def test_many_threads_may_call_at_once(no_thread_is_too_small):
             assert all(torch.equal(a, b) for a, b in zip(want, future.result(), strict=True))
 
 
-def test_an_error_in_another_thread_is_raised_here():
+def test_an_error_in_another_thread_is_raised_here(whose_threads):
     done: list[int] = []
     with pytest.raises(ZeroDivisionError):
         threads.run([lambda: done.append(1), lambda: 1 // 0, lambda: done.append(2)])
@@ -231,7 +252,15 @@ def example_inputs(**options: object) -> tuple[object, ...]:
     p = torch.rand(walk.num_edges, 2).requires_grad_()
     floats = [torch.randn(n, M, R), torch.randn(2, M, R), torch.randn(M, R) if values["time"] else torch.empty(0, R), torch.rand(M, R)]
     batch = torch.arange(2).repeat_interleave(5)
-    return (*(value.requires_grad_() for value in floats), p, batch, walk.row_ptr, walk.col, *pattern(walk), *values.values())
+    return (
+        *(value.requires_grad_() for value in floats),
+        p,
+        batch,
+        walk.row_ptr,
+        walk.col,
+        *pattern(walk),
+        [int(value) for value in values.values()],
+    )
 
 
 @pytest.mark.parametrize("options", [{}, {"time": True, "spacing": 2}, {"start": False, "stochastic": True}, {"piece": 10}], ids=str)
@@ -250,9 +279,9 @@ def test_the_other_operators_are_good_citizens():
     inputs = example_inputs()
     tensors = [value.detach() for value in inputs if isinstance(value, Tensor)]
     _, kept, kept_s = low_rank(*inputs)  # type: ignore[arg-type]
-    flags = inputs[len(tensors) :]
+    flags = inputs[-1]
     tests = ("test_schema", "test_faketensor")
-    arguments = (torch.randn(tensors[0].shape), *tensors, kept.detach(), kept_s.detach(), *flags, [True] * 5)
+    arguments = (torch.randn(tensors[0].shape), *tensors, kept.detach(), kept_s.detach(), flags, [True] * 5)
     torch.library.opcheck(low_rank_backward, arguments, test_utils=tests)
     torch.library.opcheck(_pattern, (tensors[6], tensors[7]))
     torch.library.opcheck(fused_centre, (torch.randn(10, 3), tensors[5], 2), test_utils=tests)

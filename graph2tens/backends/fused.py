@@ -41,6 +41,15 @@ class Flags:
     spacing: int
     piece: int
 
+    def as_list(self) -> list[int]:
+        """For operators, which know no classes; the more arguments they have, the longer PyTorch takes to call them."""
+        return [int(value) for value in vars(self).values()]
+
+    @classmethod
+    def from_list(cls, values: list[int]) -> Flags:
+        length, increments, start, time, stochastic, spacing, piece = values
+        return cls(length, bool(increments), bool(start), bool(time), bool(stochastic), spacing, piece)
+
     def sheared(self, degree: int) -> bool:
         """Whether the form of `sheared.py` applies."""
         return degree <= HIGHEST_DEGREE and self.increments and self.stochastic and self.length > 1

@@ -9,7 +9,7 @@ Between forward and backward it keeps the projections and ``length`` states, (n,
 
 from __future__ import annotations
 
-from dataclasses import astuple, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -43,7 +43,7 @@ def features(problem: Problem) -> Tensor:
     elif wanted and problem.recompute:
         flags = replace(flags, spacing=max(1, round(problem.length**0.5)))
     graph = (walk.graphs[0], walk.row_ptr.contiguous(), walk.col.contiguous(), *transposed_and_blocks)
-    out: Tensor = low_rank(*inputs, *graph, *astuple(flags))[0]
+    out: Tensor = low_rank(*inputs, *graph, flags.as_list())[0]
     return out
 
 
@@ -61,18 +61,11 @@ def low_rank(
     t_row: Tensor,
     t_position: Tensor,
     blocks: Tensor,
-    length: int,
-    increments: bool,
-    start: bool,
-    time: bool,
-    stochastic: bool,
-    spacing: int,
-    piece: int,
+    flags: list[int],
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Features, and for the backward pass every `spacing`-th state and its level 0."""
     a, offset, tau, c, p = (tensor.contiguous() for tensor in (a, offset, tau, c, p))
-    flags = Flags(length, increments, start, time, stochastic, spacing, piece)
-    return recursion(flags, a, tau, c, p, row_ptr, col, blocks).forward(offset, batch)
+    return recursion(Flags.from_list(flags), a, tau, c, p, row_ptr, col, blocks).forward(offset, batch)
 
 
 @torch.library.custom_op("graph2tens::low_rank_backward", mutates_args=(), device_types="cpu")
@@ -92,33 +85,27 @@ def low_rank_backward(
     blocks: Tensor,
     kept: Tensor,
     kept_s: Tensor,
-    length: int,
-    increments: bool,
-    start: bool,
-    time: bool,
-    stochastic: bool,
-    spacing: int,
-    piece: int,
+    flags: list[int],
     needs: list[bool],
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """Gradients of a, offset, tau, c and p, the last four empty where not needed."""
     _, need_offset, need_tau, need_c, need_p = needs
     a, offset, tau, c, p = (tensor.contiguous() for tensor in (a, offset, tau, c, p))
-    flags = Flags(length, increments, start, time, stochastic, spacing, piece)
-    steps = recursion(flags, a, tau, c, p, row_ptr, col, blocks, need_c, need_p)
+    given = Flags.from_list(flags)
+    steps = recursion(given, a, tau, c, p, row_ptr, col, blocks, need_c, need_p)
     gradients = steps.backward(grad.contiguous(), offset, batch, kept, kept_s, (t_ptr, t_row, t_position))
     d_offset = a.new_empty(0)
     if need_offset:
         # Offsets act in the start factor alone. Increments do not see a constant, so their part of da adds up to zero in every graph.
-        used = increments and start
+        used = given.increments and given.start
         d_offset = add_up_by_graph(gradients.da.flatten(1), batch, offset.size(0)).view_as(offset) if used else torch.zeros_like(offset)
     d_tau, d_c = (part.sum(0) if need else a.new_empty(0) for part, need in ((gradients.dtau, need_tau), (gradients.dc, need_c)))
     return gradients.da, d_offset, d_tau, d_c, gradients.dp if need_p else a.new_empty(0)
 
 
 @low_rank.register_fake
-def _(a, offset, tau, c, p, batch, row_ptr, col, t_ptr, t_row, t_position, blocks, *flags):  # type: ignore[no-untyped-def]
-    given = Flags(*flags)
+def _(a, offset, tau, c, p, batch, row_ptr, col, t_ptr, t_row, t_position, blocks, flags):  # type: ignore[no-untyped-def]
+    given = Flags.from_list(flags)
     kept = len(given.kept(a.size(1)))
     return a.new_empty(a.shape), a.new_empty(kept, *a.shape), a.new_empty(kept, 0 if given.stochastic else a.size(0), p.size(1))
 
@@ -132,7 +119,7 @@ def _(grad, *rest):  # type: ignore[no-untyped-def]
 def _remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
     ctx.set_materialize_grads(False)  # or zeros as large as all kept states would be made for outputs nobody uses
     tensors = [value for value in inputs if isinstance(value, Tensor)]
-    ctx.flags, ctx.needs = inputs[len(tensors) :], [bool(needed) for needed in ctx.needs_input_grad[:_DIFFERENTIABLE]]
+    ctx.flags, ctx.needs = inputs[-1], [bool(needed) for needed in ctx.needs_input_grad[:_DIFFERENTIABLE]]
     ctx.save_for_backward(*tensors, *output[1:])
 
 
@@ -140,9 +127,9 @@ def _backward(ctx: Any, grad: Tensor | None, *unused: None) -> tuple[Tensor | No
     rest = (None,) * (len(ctx.needs_input_grad) - _DIFFERENTIABLE)
     if grad is None:
         return (None,) * _DIFFERENTIABLE + rest
-    if Flags(*ctx.flags).spacing == 0:
+    if Flags.from_list(ctx.flags).spacing == 0:
         raise RuntimeError("graph2tens::low_rank was called with spacing=0, which keeps no states for a backward pass.")
-    gradients = low_rank_backward(grad, *ctx.saved_tensors, *ctx.flags, ctx.needs)
+    gradients = low_rank_backward(grad, *ctx.saved_tensors, ctx.flags, ctx.needs)
     return (*(gradient if need else None for gradient, need in zip(gradients, ctx.needs, strict=True)), *rest)
 
 

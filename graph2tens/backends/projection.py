@@ -15,6 +15,7 @@ from functools import cache, partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
@@ -95,12 +96,10 @@ def centre(x: Tensor, batch: Tensor, graphs: int) -> tuple[Tensor, Tensor]:
 
 @torch.library.custom_op("graph2tens::centre", mutates_args=(), device_types="cpu")
 def fused_centre(x: Tensor, batch: Tensor, graphs: int) -> tuple[Tensor, Tensor]:
-    """The same as `centre` on the CPU, reading x twice and writing once."""
+    """The same as `centre` on the CPU, each graph in the cache of a core."""
     x = x.detach().contiguous()
-    centred, centres = torch.empty_like(x), add_up_by_graph(x, batch, graphs)
-    arrays = [tensor.numpy() for tensor in (x, batch, torch.bincount(batch, minlength=graphs), centred, centres)]
-    kernel = column_kernels(str(x.dtype)).centre
-    threads.run([partial(kernel, first, last, *arrays) for first, last in _column_ranges(x)])
+    centred, centres = torch.empty_like(x), x.new_empty(graphs, x.size(1))
+    _by_graph("centre", x, batch, centres, centred)
     return centred, centres
 
 
@@ -112,46 +111,72 @@ def _(x: Tensor, batch: Tensor, graphs: int) -> tuple[Tensor, Tensor]:
 fused_centre.register_autograd(lambda ctx, centred, centres: (centred, None, None))
 
 
-class ColumnKernels(NamedTuple):
-    """Loops over some of the columns of a matrix of nodes."""
+def add_up_by_graph(values: Tensor, batch: Tensor, graphs: int) -> Tensor:
+    """Sum of the rows (n, columns) of each graph."""
+    totals = values.new_empty(graphs, values.size(1))
+    _by_graph("add_up", values, batch, totals)
+    return totals
 
+
+def _by_graph(kernel: str, values: Tensor, batch: Tensor, totals: Tensor, *more: Tensor) -> None:
+    """Threads own graphs, or columns where there are few graphs; every sum has one owner and one order, so bits do not change."""
+    graphs, columns = totals.shape
+    kernels = graph_kernels(str(values.dtype))
+    order, ptr = np.empty(batch.numel(), np.int64), np.zeros(graphs + 1, np.int64)
+    kernels.sort(batch.numpy(), order, ptr)
+    arrays = [order, ptr, *(tensor.numpy() for tensor in (values, totals, *more))]
+    count = max(1, min(torch.get_num_threads(), values.numel() // 100_000))
+    if graphs >= 8 * count:
+        borders = [0, *np.searchsorted(ptr, values.size(0) * np.arange(1, count) / count), graphs]
+        parts = [(int(first), int(last), 0, columns) for first, last in pairwise(borders)]
+    else:
+        parts = [(0, graphs, first, last) for first, last in pairwise(columns * part // count for part in range(count + 1))]
+    threads.run([partial(getattr(kernels, kernel), *part, *arrays) for part in parts])
+
+
+class GraphKernels(NamedTuple):
+    """Loops over some graphs and some columns of a matrix of nodes."""
+
+    sort: Compiled
     add_up: Compiled
     centre: Compiled
 
 
 @cache
-def column_kernels(dtype: str) -> ColumnKernels:
-    def add_up(first, last, values, batch, totals):  # type: ignore[no-untyped-def]
-        """Sum of the rows of each graph; `totals` starts at zero."""
-        for i in range(values.shape[0]):
-            total, row = totals[batch[i], first:last], values[i, first:last]
-            for column in range(last - first):
-                total[column] += row[column]
+def graph_kernels(dtype: str) -> GraphKernels:
+    def sort(batch, order, ptr):  # type: ignore[no-untyped-def]
+        """Nodes graph by graph; those of graph g are ``order[ptr[g] : ptr[g + 1]]``."""
+        for i in range(batch.size):
+            ptr[batch[i] + 1] += 1
+        for g in range(ptr.size - 1):
+            ptr[g + 1] += ptr[g]
+        place = ptr[:-1].copy()
+        for i in range(batch.size):
+            order[place[batch[i]]] = i
+            place[batch[i]] += 1
 
-    def centre(first, last, x, batch, counts, centred, centres):  # type: ignore[no-untyped-def]
-        """x without the mean of its graph; `centres` holds the sums and becomes the means."""
-        for g in range(centres.shape[0]):
-            total = centres[g, first:last]
-            for column in range(last - first):
-                total[column] /= max(counts[g], 1)
-        for i in range(x.shape[0]):
-            mean, row, target = centres[batch[i], first:last], x[i, first:last], centred[i, first:last]
-            for column in range(last - first):
-                target[column] = row[column] - mean[column]
+    def add_up(first, last, left, right, order, ptr, values, totals):  # type: ignore[no-untyped-def]
+        for g in range(first, last):
+            total = totals[g, left:right]
+            total[:] = 0
+            for place in range(ptr[g], ptr[g + 1]):
+                row = values[order[place], left:right]
+                for column in range(right - left):
+                    total[column] += row[column]
 
-    return ColumnKernels(compiled(add_up, dtype), compiled(centre, dtype))
+    def centre(first, last, left, right, order, ptr, x, centres, centred):  # type: ignore[no-untyped-def]
+        for g in range(first, last):
+            mean = centres[g, left:right]
+            mean[:] = 0
+            for place in range(ptr[g], ptr[g + 1]):
+                row = x[order[place], left:right]
+                for column in range(right - left):
+                    mean[column] += row[column]
+            for column in range(right - left):
+                mean[column] /= max(ptr[g + 1] - ptr[g], 1)
+            for place in range(ptr[g], ptr[g + 1]):
+                row, target = x[order[place], left:right], centred[order[place], left:right]
+                for column in range(right - left):
+                    target[column] = row[column] - mean[column]
 
-
-def add_up_by_graph(values: Tensor, batch: Tensor, graphs: int) -> Tensor:
-    """Sum of the rows (n, columns) of each graph. Threads own columns, so every sum has one owner and one order."""
-    totals = values.new_zeros(graphs, values.size(1))
-    arrays = [tensor.numpy() for tensor in (values, batch, totals)]
-    add_up = column_kernels(str(values.dtype)).add_up
-    threads.run([partial(add_up, first, last, *arrays) for first, last in _column_ranges(values)])
-    return totals
-
-
-def _column_ranges(matrix: Tensor) -> list[tuple[int, int]]:
-    columns = matrix.size(1)
-    count = max(1, min(torch.get_num_threads(), columns // 16, matrix.numel() // 100_000))
-    return list(pairwise(columns * part // count for part in range(count + 1)))
+    return GraphKernels(compiled(sort, dtype), compiled(add_up, dtype), compiled(centre, dtype))

@@ -52,7 +52,7 @@ def main() -> None:
     from .record import record, save
 
     ours, theirs = apart(1_000_000, 64, "graph2tens"), apart(1_000_000, 64, "gather + index_add")
-    rows = [record("1e6 edges, 1e5 nodes, R=64, peak memory in GiB for seconds", "gather + index_add", theirs[1] / 1024, ours[1] / 1024)]
+    rows = [record("1e6 edges, 1e5 nodes, R=64, peak memory of a training step", "gather + index_add", theirs[1], ours[1], "mebibytes")]
     print(f"peak above the problem: ours {ours[1]:.0f} MiB, gather + index_add {theirs[1]:.0f} MiB, ratio {ours[1] / theirs[1]:.3f}")
     seconds = [apart(edges, 16, "graph2tens")[0] for edges in SIZES]
     exponent = float(np.polyfit(np.log(SIZES), np.log(seconds), 1)[0])

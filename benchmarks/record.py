@@ -16,30 +16,33 @@ RESULTS, README = HERE / "results.json", HERE / "README.md"
 BEGIN, END = "<!-- measurements:begin -->", "<!-- measurements:end -->"
 
 
-def record(name: str, reference: str, seconds_reference: float, seconds_fast: float) -> dict[str, Any]:
-    """One comparison; a ratio above 1 means that graph2tens is faster."""
+def record(name: str, reference: str, theirs: float, ours: float, unit: str = "seconds") -> dict[str, Any]:
+    """One comparison; a ratio above 1 means that graph2tens is faster, or needs less."""
     host = machine()
     return {
         "name": name,
         "reference": reference,
         "fast": "graph2tens",
-        "seconds_reference": seconds_reference,
-        "seconds_fast": seconds_fast,
-        "ratio": seconds_reference / seconds_fast,
+        f"{unit}_reference": theirs,
+        f"{unit}_fast": ours,
+        "ratio": theirs / ours,
         "machine": f"{host['processor']}, {host['cores']} cores, {host['threads']} threads, torch {torch.__version__}",
         "date": datetime.now(UTC).date().isoformat(),
     }
 
 
 def save(group: str, rows: list[dict[str, Any]]) -> None:
-    """Replace the group's rows in the results and write the table anew."""
+    """Replace the group's rows in the results and write the tables anew."""
     kept = [row for row in json.loads(RESULTS.read_text()) if row.get("group") != group] if RESULTS.exists() else []
     rows = kept + [{"group": group, **row} for row in rows]
     RESULTS.write_text(json.dumps(rows, indent=1) + "\n")
     lines = ["| what | against | reference | graph2tens | ratio |", "| --- | --- | ---: | ---: | ---: |"]
     for row in rows:
-        slow, fast = (_duration(row[key]) for key in ("seconds_reference", "seconds_fast"))
-        lines.append(f"| {row['name']} | {row['reference']} | {slow} | {fast} | {row['ratio']:.2f} |")
+        if "seconds_fast" in row:
+            values = [_duration(row[key]) for key in ("seconds_reference", "seconds_fast")]
+        else:
+            values = [f"{row[key]:.0f} MiB" for key in ("mebibytes_reference", "mebibytes_fast")]
+        lines.append(f"| {row['name']} | {row['reference']} | {values[0]} | {values[1]} | {row['ratio']:.2f} |")
     hosts = sorted({f"{row['machine']} ({row['date']})" for row in rows})
     table = "\n".join([BEGIN, f"Measured on: {'; '.join(hosts)}. Best of several repeats.", "", *lines, END])
     text = README.read_text()

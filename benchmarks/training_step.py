@@ -1,4 +1,4 @@
-"""How much of a training step is not matrix products? `python benchmarks/training_step.py`
+"""How much of a training step is not matrix products? `python -m benchmarks.training_step`
 
 Takes one step of the paper's model on 128 graphs of NCI1 as the training loop takes it: cut the batch out of the collated graphs, forward,
 loss and penalty, backward, Adam. It records every dense matrix product of that step, forward and backward, with shapes and strides, and
@@ -17,7 +17,6 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-import numba
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -25,6 +24,8 @@ from torch_geometric.data import Data
 
 from graph2tens.datasets import CollatedGraphs, load
 from graph2tens.nn import GraphTensNet, model_options
+
+from .record import record, save
 
 PRODUCTS = {torch.ops.aten.mm.default, torch.ops.aten.addmm.default, torch.ops.aten.bmm.default}
 
@@ -66,10 +67,9 @@ def graphs_of(name: str) -> tuple[str, list[Data]]:
         return "random molecules", [molecule_like(generator) for _ in range(512)]
 
 
-def main(conv: str, protocol: str, repeat: int, batch_size: int, threads: int | None) -> None:
+def main(conv: str, protocol: str, repeat: int, batch_size: int, threads: int | None, keep: bool) -> None:
     if threads is not None:
         torch.set_num_threads(threads)
-        numba.set_num_threads(threads)
     torch.manual_seed(0)
     name, graphs = graphs_of("NCI1")
     model = GraphTensNet(graphs[0].x.size(1), 2, **model_options(conv, protocol))
@@ -110,6 +110,9 @@ def main(conv: str, protocol: str, repeat: int, batch_size: int, threads: int | 
     for label, (of, times) in rows.items():
         a, b = of(times["step"]), of(times["products"])
         print(f"{label:<10}{a * 1e3:>9.1f} ms{b * 1e3:>9.1f} ms{a / b:>8.2f}")
+    if keep:
+        what = f"training step, {conv}, protocol {protocol}, {batch_size} graphs of {name}"
+        save(what, [record(what, "its dense matrix products alone", min(wall["products"]), min(wall["step"]))])
     print(f"{platform.processor() or platform.machine()}, {torch.get_num_threads()} threads, torch {torch.__version__}, {repeat} repeats")
 
 
@@ -120,4 +123,5 @@ if __name__ == "__main__":
     parser.add_argument("--repeat", type=int, default=30)
     parser.add_argument("--batch-size", type=int, default=128)
     parser.add_argument("--threads", type=int, help="by default as many as PyTorch takes")
+    parser.add_argument("--keep", action="store_true", help="write the best times to README.md and results.json")
     main(**vars(parser.parse_args()))

@@ -205,7 +205,7 @@ def published_table(name: str, study: Study) -> Element:
 
 def benchmark_table(study: Study) -> Element | None:
     """Speed of the fast code against the reference it was checked against, as measured by ``benchmarks/``."""
-    rows = [row for row in study.benchmarks if isinstance(row.get("ratio"), int | float)]
+    rows = [row for row in study.benchmarks if isinstance(row.get("ratio"), int | float) and "seconds_fast" in row]
     if not rows:
         return None
 

@@ -82,7 +82,7 @@ def low_rank_features(
         bias=None if bias is None else bias.to(working),
         recompute=bool(recompute),
     )
-    name = choose(problem) if backend == "auto" else backend
+    name = choose(problem) if backend == "auto" or problem.is_empty else backend
     if torch.is_autocast_enabled(x.device.type):  # it would round the projections to a half type, and with them the increments
         with torch.autocast(x.device.type, enabled=False):
             return BACKENDS[name](problem).to(x.dtype)

@@ -153,10 +153,20 @@ def tensor_transition(
 
 
 def hypoelliptic_laplacian(
-    x: Tensor, walk: RandomWalk, *, degree: int, increments: bool = True, time: bool = False, coefficients: Tensor | None = None
+    x: Tensor,
+    walk: RandomWalk,
+    *,
+    degree: int,
+    increments: bool = True,
+    time: bool = False,
+    coefficients: Tensor | None = None,
+    step: int = 1,
 ) -> TensorMatrix:
-    r"""The hypo-elliptic Laplacian :math:`\tilde L = I - \tilde P`, the generator of :math:`v_k - v_{k-1} = -\tilde L v_{k-1}`."""
-    transition = tensor_transition(x, walk, degree=degree, increments=increments, time=time, coefficients=coefficients)
+    r"""The hypo-elliptic Laplacian :math:`\tilde L = I - \tilde P`, the generator of :math:`v_k - v_{k-1} = -\tilde L v_{k-1}`.
+
+    `step` as in :func:`tensor_transition`.
+    """
+    transition = tensor_transition(x, walk, degree=degree, increments=increments, time=time, coefficients=coefficients, step=step)
     return identity(transition.algebra, transition.num_nodes, like=transition.values) - transition
 
 

@@ -43,11 +43,6 @@ class Variant:
         """Whether the attribute a walk starts from contributes a factor of its own, on the left."""
         return self.zero_start or not self.increments
 
-    @property
-    def step_dependent(self) -> bool:
-        """Whether step t has factors of its own; with increments the time coordinate is 1 at every step."""
-        return self.time and not self.increments
-
     def algebra(self, attributes: int) -> TensorAlgebra:
         """The algebra of the features of `attributes`-dimensional sequences."""
         return TensorAlgebra(attributes + self.time, self.degree)

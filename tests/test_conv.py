@@ -278,6 +278,17 @@ def test_gradients_agree_with_finite_differences(kind):
     assert torch.autograd.gradcheck(output, (x, weight, *conv.parameters()))
 
 
+@both
+def test_second_derivatives_with_pytorchs_operators_and_a_message_without(kind):
+    conv = layer(kind, 2, 4, 2, 2, backend="torch")
+    x, index = torch.randn(4, 2, dtype=torch.float64, requires_grad=True), edge_index(corner("directed"))
+    assert torch.autograd.gradgradcheck(lambda x: conv(x, index).square(), (x,))
+    conv.backend = "auto"
+    (gradient,) = torch.autograd.grad(conv(x, index).square().sum(), x, create_graph=True)
+    with pytest.raises(NotImplementedError, match="backend='torch'"):
+        gradient.sum().backward()
+
+
 FORMS = {
     "EdgeIndex": lambda index, n: EdgeIndex(index, sparse_size=(n, n)),
     "sorted EdgeIndex": lambda index, n: EdgeIndex(index, sparse_size=(n, n)).sort_by("row").values,

@@ -267,10 +267,10 @@ def test_autocast_does_not_round_the_projections():
 @every_backend
 def test_nothing_in_nothing_out(backend: str):
     components = torch.ones(2, 3, 4, requires_grad=True)
-    empty = g2t.random_walk(torch.empty(2, 0, dtype=torch.int64), num_nodes=0)
-    assert g2t.low_rank_features(torch.empty(0, 3), empty, components, length=2, backend="auto").shape == (0, 2, 4)
-    if backend != "numba":
-        assert g2t.low_rank_features(torch.empty(0, 3), empty, components, length=2, backend=backend).shape == (0, 2, 4)
+    empty, two = g2t.random_walk(torch.empty(2, 0, dtype=torch.int64), num_nodes=0), g2t.random_walk(torch.tensor([[0], [1]]), num_nodes=2)
+    for name in ("auto", backend):
+        assert g2t.low_rank_features(torch.empty(0, 3), empty, components, length=2, backend=name).shape == (0, 2, 4)
+        assert g2t.low_rank_features(torch.ones(2, 3), two, components[..., :0], length=2, backend=name).shape == (2, 2, 0)
     alone = g2t.random_walk(torch.empty(2, 0, dtype=torch.int64), num_nodes=2)
     x = torch.tensor([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0]])
     for length in (0, 3):  # two nodes that stay put: the start factor alone is left

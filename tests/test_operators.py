@@ -69,6 +69,17 @@ def test_laplacian_generates_the_backward_diffusion(graph, lazy, length):
     assert_close(v, g2t.node_features(x, walk, length=length, degree=3, zero_start=False))
 
 
+def test_with_time_and_without_increments_every_step_has_its_own_laplacian():
+    graph = corner("directed")
+    walk, x = walk_on(graph, 0.0), attributes(graph)
+    v = ones(g2t.hypoelliptic_laplacian(x, walk, degree=2, increments=False, time=True))
+    for step in (3, 2, 1):  # the last step of a walk acts first
+        v = v - g2t.hypoelliptic_laplacian(x, walk, degree=2, increments=False, time=True, step=step) @ v
+    algebra = g2t.TensorAlgebra(x.size(1) + 1, 2)
+    start = algebra.lift(torch.cat([torch.zeros(graph.n, 1, dtype=x.dtype), x], dim=1))
+    assert_close(algebra.mul(start, v), g2t.node_features(x, walk, length=3, degree=2, increments=False, time=True))
+
+
 def test_laplacian_has_one_minus_the_probability_to_stay_on_its_diagonal():
     graph = corner("self_loop")
     laplacian = g2t.hypoelliptic_laplacian(attributes(graph), walk_on(graph, 0.25), degree=2)

@@ -9,10 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from report_samples import record, study_records
 
-from graph2tens.experiments.report_data import collect
-from graph2tens.experiments.report_markdown import SECTIONS, all_tables, escape, update_sections
+from graph2tens.experiments import report_words as words
+from graph2tens.experiments.report_data import Study, collect
+from graph2tens.experiments.report_markdown import SECTIONS, all_tables, escape, updated_sections
 
 README = "# Title\r\n\r\nProse with trailing spaces  \n<!-- results:begin -->\nold\n<!-- results:end -->\nMore: é.\n"
+
+
+def update_sections(path: Path, study: Study) -> list[str]:
+    text, found = updated_sections(path, study)
+    path.write_bytes(text.encode())
+    return found
 
 
 @pytest.fixture
@@ -82,8 +89,9 @@ def test_every_section_of_a_page_is_written(tmp_path):
     assert "of 32 comparisons, chance alone" in text.lower()
 
 
-def test_the_page_of_the_docs_has_every_section():
-    text = (Path(__file__).parents[1] / "docs" / "reproduction.md").read_text(encoding="utf-8")
+def test_the_pages_of_the_docs_have_every_section():
+    docs = Path(__file__).parents[1] / "docs"
+    text = "".join((docs / name).read_text(encoding="utf-8") for name in ("reproduction.md", "features.md"))
     assert [name for name in SECTIONS if text.count(f"<!-- {name}:begin -->") != 1 or text.count(f"<!-- {name}:end -->") != 1] == []
 
 
@@ -130,3 +138,33 @@ def test_text_of_records_stays_text(text):
 def test_a_hostile_name_does_not_break_the_table():
     text = all_tables(collect([record(0, 0.8, dataset="a|b\n<!-- results:end -->", table="train")]))
     assert r"a\|b \<!-- results:end --\>" in text
+
+
+def test_features_without_training_are_compared_on_equal_splits(tmp_path):
+    accuracies = {
+        ("GraphTensFeatures+SVM", "base"): (80, 82, 84),
+        ("GraphTensFeatures+SVM", "degree=1"): (79, 81, 83),
+        ("WL+SVM", "base"): (81, 83),
+    }
+    common = {
+        "table": "features",
+        "dataset": "NCI1",
+        "protocol": "authors",
+        "khop": 0,
+        "epochs": 0,
+        "finished": "2026-03-01T00:00:00+00:00",
+    }
+    records = [
+        {**common, "model": model, "variant": variant, "seed": seed, "test_accuracy": value / 100}
+        for (model, variant), values in accuracies.items()
+        for seed, value in enumerate(values)
+    ]
+    path = tmp_path / "page.md"
+    path.write_text("<!-- features:begin -->\n<!-- features:end -->")
+    update_sections(path, collect(records))
+    rows = [line for line in path.read_text().splitlines() if line.startswith("| NCI1")]
+    assert [row.split(" | ")[2:] for row in rows] == [
+        ["all defaults", "82.0 ± 2.0", "3", " |"],
+        ["all defaults", "82.0 ± 1.4", "2", "+1.0 ± 0.0 |"],
+        ["degree=1", "81.0 ± 2.0", "3", f"{words.signed(-1.0)} ± 0.0 |"],
+    ]

@@ -55,3 +55,35 @@ def test_powers_of_the_tensor_adjacency(case: Case):
     )
     flat = torch.cat([torch.tensor(level, dtype=torch.float64).flatten() for level in want["tensors"]])
     assert_close((adjacency ** want["k"])[want["i"], want["j"]], flat)
+
+
+@every_case
+def test_low_rank_features_of_graphs_and_of_higher_rank(case: Case):
+    features = g2t.low_rank_features(case.x, case.walk, case.components, **case.options)
+    assert_close(features.mean(0).T, case.expected("lowrank_graph"))
+    assert_close(torch.einsum("imr,rm->i", features, case.mix), case.expected("rankR"))
+
+
+@every_case
+def test_functionals_of_the_forward_features(case: Case):
+    """Degree m pairs with the last m components, and as a prefix with the first m."""
+    forward = g2t.forward_features(case.x, case.walk, degree=case.degree, **case.options)
+    levels = g2t.TensorAlgebra(case.components.size(1), case.degree).levels(forward)[1:]
+    for name, first in (("lowrank_forward", False), ("lowrank_forward_prefix", True)):
+        paired = []
+        for m, level in enumerate(levels, start=1):
+            value = level.reshape(case.n, *[case.components.size(1)] * m).unsqueeze(-1).expand(*[-1] * (m + 1), case.components.size(2))
+            for u in case.components[:m] if first else case.components[-m:]:
+                value = torch.einsum("id...r,dr->i...r", value, u)
+            paired.append(value)
+        assert_close(torch.stack(paired, dim=1), case.expected_low_rank(name))
+
+
+@every_case
+def test_penalty(case: Case):
+    options = {"degree": case.degree, "rank": case.components.size(2), "time": case.variant["time"], "normalize": False}
+    layer = g2t.nn.G2TNConv(case.x.size(1), 4, **options).double()
+    with torch.no_grad():
+        layer.components.copy_(case.components)
+    penalty = case.data["lambda"] * layer.penalty().item()
+    assert penalty == pytest.approx(case.data["expected"]["l2_penalty"], rel=1e-9)

@@ -23,6 +23,6 @@ def available_backends() -> list[str]:
 
 def choose(problem: Problem) -> str:
     """The backend that ``"auto"`` stands for: `numba` on the CPU, `torch` elsewhere, and `reference` where there is nothing to compute."""
-    if problem.walk.num_nodes == 0 or problem.rank == 0:
+    if problem.is_empty:
         return "reference"
     return "numba" if problem.x.device.type == "cpu" else "torch"

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from . import threads
 from .kernels import kernels
+from .pages import empty
 from .sheared import HIGHEST_DEGREE, needs_states, sheared_kernels
 from .tiles import Config
 
@@ -91,7 +92,7 @@ class Recursion:
         """The features, the kept states, and their level 0."""
         slots, kernels = self._slots(), self._kernels
         kept, kept_s = self._states(len(self.flags.kept(self.a.size(1))))
-        out = torch.empty_like(self.a)
+        out = empty(self.a, *self.a.shape)
         if self.flags.length == 0 and not self.flags.start:
             return out.zero_(), kept, kept_s
         after = (*self._inputs, self._closing, offset, batch, out)
@@ -108,7 +109,7 @@ class Recursion:
         """Gradients of everything, from that of the features."""
         count, (M, R) = self._block_count, self.a.shape[1:]
         g = Gradients(
-            da=torch.empty_like(self.a),
+            da=empty(self.a, *self.a.shape),
             dtau=self.a.new_zeros(count, M, R) if self.flags.time else self.a.new_empty(count, 0, R),
             dc=self.a.new_zeros(count, M, R) if self.coefficient_gradient else self.a.new_empty(count, 0, R),
             dp=torch.zeros_like(self.p) if self.probability_gradient else self.p.new_empty(0, self.p.size(1)),
@@ -225,7 +226,7 @@ class Recursion:
     def _states(self, count: int) -> tuple[Tensor, Tensor]:
         """Room for states, and for their level 0 where it is not constant."""
         n = 0 if self.flags.stochastic else self.a.size(0)
-        return self.a.new_empty(count, *self.a.shape), self.a.new_empty(count, n, self.p.size(1))
+        return empty(self.a, count, *self.a.shape), self.a.new_empty(count, n, self.p.size(1))
 
     def _bind(self, kernel: Callable[..., None], *rest: Any) -> Callable[..., None]:
         """The kernel, waiting for its place. Tensors go in as their addresses, and live as long as what is returned."""
@@ -326,9 +327,11 @@ class ShearedRecursion(Recursion):
         return R, H, row
 
     def _slots(self) -> NDArray[np.int64]:
-        slots = super()._slots()
+        slots, length = super()._slots(), self.flags.length
         if not self.flags.kept(self.a.size(1)):
             slots[1] = -3  # the first state is read in every step
+        elif self.flags.spacing == length:  # only the first and the last are wanted: its place serves every other one before it
+            slots[2:] = np.where((length - np.arange(2, length + 1)) % 2 == 0, 1, -1)
         return slots
 
 

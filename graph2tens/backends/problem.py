@@ -41,3 +41,8 @@ class Problem:
     @property
     def rank(self) -> int:
         return self.components.size(2)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to compute."""
+        return self.walk.num_nodes == 0 or self.rank == 0

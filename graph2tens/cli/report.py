@@ -16,7 +16,9 @@ def report(
     out: Annotated[Path, typer.Option(help="The page: one HTML file that needs nothing else, not even a network.")] = Path("report.html"),
     markdown: Annotated[Path | None, typer.Option(help="Also write all tables as Markdown to this file.")] = None,
     readme: Annotated[Path | None, typer.Option(help="Rewrite the marked results section of this file, e.g. README.md.")] = None,
-    docs: Annotated[Path | None, typer.Option(help="Rewrite the marked sections of this page too, e.g. docs/reproduction.md.")] = None,
+    docs: Annotated[
+        list[Path] | None, typer.Option(help="Rewrite the marked sections of this page too, e.g. docs/reproduction.md; repeat for several.")
+    ] = None,
     authors_runs: Annotated[Path | None, typer.Option(help="The authors' table of runs (CSV): their accuracy for each seed.")] = None,
     benchmarks: Annotated[Path, typer.Option(help="Speed measurements; left out if the file is not there.")] = Path(
         "benchmarks/results.json"
@@ -41,9 +43,8 @@ def report(
     texts = {out: render(study, title)}
     if markdown is not None:
         texts[markdown] = all_tables(study)
-    for page in (readme, docs):
-        if page is not None:
-            texts[page], _ = updated_sections(page, study)
+    for page in [*([] if readme is None else [readme]), *(docs or [])]:
+        texts[page], _ = updated_sections(page, study)
     for path, text in texts.items():  # only now, so that an error above leaves every file as it was
         write_text(path, text)
     written = list(texts)

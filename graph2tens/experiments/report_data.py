@@ -13,6 +13,8 @@ from .paper_numbers import ABLATION_VARIANTS, DEPARTURES, PUBLISHED, TABLES, Pub
 from .report_records import Cell, Run, parse_run
 from .report_statistics import Difference, Summary, difference, paired_difference, summarise
 
+DEFAULT_FEATURES = "GraphTensFeatures+SVM"  # the name under which `graph2tens classify` records them
+
 
 class Verdict(Enum):
     """How a cell came out. The value is what a reader sees."""
@@ -121,6 +123,16 @@ class Study:
 
     def ablations(self) -> list[Effect]:
         return [self.effect(result.cell) for result in self.cells if result.cell.variant in ABLATION_VARIANTS]
+
+    def untrained(self) -> list[CellResult]:
+        """Features and an SVM, the default ones first."""
+        cells = [result for result in self.cells if result.cell.table == "features"]
+        return sorted(cells, key=lambda result: (result.cell.dataset, result.cell.variant != "base", result.cell.model))
+
+    def against_default_features(self, result: CellResult) -> Difference | None:
+        """On equal splits; None for the default features themselves."""
+        default = self.result(result.cell._replace(model=DEFAULT_FEATURES, variant="base"))
+        return None if default is None or default is result else paired_difference(result.by_seed, default.by_seed)
 
     def departures(self) -> list[Effect]:
         variants = {departure.variant for departure in DEPARTURES}

@@ -80,7 +80,25 @@ def results(study: Study) -> str:
     parts = [_outcomes(study)]
     if shown:
         parts.append(cell_table(shown))
+    if untrained := [result for result in study.untrained() if result.cell.variant == "base"]:
+        parts.append("Without training a network, features and an SVM on the same splits:\n\n" + _untrained_table(study, untrained))
     return "\n".join([*parts, f"{escape(words.provenance(study))}\n"])
+
+
+def without_training(study: Study) -> str:
+    """Features and an SVM: every variant that was run, against the defaults on equal splits."""
+    cells = study.untrained()
+    return _untrained_table(study, cells) if cells else "Not run yet.\n"
+
+
+def _untrained_table(study: Study, results: Sequence[CellResult]) -> str:
+    rows = []
+    for result in results:
+        gap = study.against_default_features(result)
+        variant = "all defaults" if result.cell.variant == "base" else result.cell.variant
+        rows.append([result.cell.dataset, result.cell.model, variant, words.mean_std(result.ours), str(len(result.runs)), words.gap(gap)])
+    headings = ["Data", "Method", "Variant", "Test accuracy, %", "Splits", "Against our defaults, points ± 2 SE"]
+    return table(headings, ([escape(text) for text in row] for row in rows), 3)
 
 
 def agreement(study: Study) -> str:
@@ -149,6 +167,7 @@ def departures(study: Study) -> str:
 
 SECTIONS = {
     "results": results,
+    "features": without_training,
     "agreement": agreement,
     "disagreement": disagreement,
     "not-run": not_run,
@@ -175,13 +194,3 @@ def updated_sections(path: Path, study: Study) -> tuple[str, list[str]]:
             f"`{path}` has no marked section; put `<!-- results:begin -->` and `<!-- results:end -->` where the results belong"
         )
     return text, found
-
-
-def update_sections(path: Path, study: Study) -> list[str]:
-    """Rewrite what stands between ``<!-- name:begin -->`` and ``<!-- name:end -->`` for every known name in the file; return the names.
-
-    Everything else stays as it is, byte for byte, and a second call changes nothing.
-    """
-    text, found = updated_sections(path, study)
-    path.write_bytes(text.encode("utf-8", errors="replace"))
-    return found

@@ -24,10 +24,18 @@ from ..walks import RandomWalk
 from .transition import exporting
 
 
-def attention(walk: RandomWalk, source: Tensor, target: Tensor, along: Tensor | None = None, negative_slope: float = 0.2) -> Tensor:
+def attention(
+    walk: RandomWalk,
+    source: Tensor,
+    target: Tensor,
+    along: Tensor | None = None,
+    negative_slope: float = 0.2,
+    backend: str = "auto",
+) -> Tensor:
     r"""Softmax over the steps out of each node, a head at a time, weighed by the walk that is given (the formula is above).
 
-    Where P is uniform over the neighbours, as it is on graphs without weights, this is the usual softmax. Rows always sum to 1.
+    Where P is uniform over the neighbours, as it is on graphs without weights, this is the usual softmax. Rows always sum to 1. With a
+    `backend` other than ``"auto"`` and ``"numba"`` it is made of PyTorch's operators and has gradients of any order.
 
     Shapes:
         - **input:** source :math:`s` and target :math:`t` :math:`(|V|, H)`, along :math:`e` :math:`(|E|, H)` or None
@@ -36,7 +44,7 @@ def attention(walk: RandomWalk, source: Tensor, target: Tensor, along: Tensor | 
     prior = walk.probabilities.to(source.dtype)
     prior = prior.unsqueeze(1) if prior.dim() == 1 else prior
     # Weights of edges rarely want gradients, and exported programs should run where Numba is not.
-    if source.device.type != "cpu" or prior.requires_grad or exporting():
+    if source.device.type != "cpu" or prior.requires_grad or exporting() or backend not in ("auto", "numba"):
         return by_operators(walk, source, target, along, prior, negative_slope)
     none = source.new_empty(0, source.size(1))
     p: Tensor = row_softmax(source, target, none if along is None else along, prior, walk.row_ptr, walk.col, negative_slope)
@@ -99,7 +107,14 @@ def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     return (*row_softmax_backward(grad, *ctx.saved_tensors, ctx.negative_slope), None, None, None, None)
 
 
+def _no_second_derivative(ctx: Any, *grads: Tensor | None) -> None:
+    raise NotImplementedError(
+        "attention compiled for CPUs has no second derivatives; use backend='torch' where a gradient is differentiated again."
+    )
+
+
 row_softmax.register_autograd(_backward, setup_context=_setup)
+row_softmax_backward.register_autograd(_no_second_derivative, setup_context=lambda ctx, inputs, output: None)
 
 
 class _Kernels(NamedTuple):

@@ -278,7 +278,7 @@ class G2TANConv(WalkConv):
 
     Args:
         heads: number H of heads; divides the rank.
-        dropout: probability to drop a step of a head in training, without normalising again.
+        dropout: probability to drop a step of a head in training; kept steps grow by 1/(1 - dropout), rows are not normalised again.
         negative_slope: of the LeakyReLU.
         edge_dim: size of the edges' attributes `edge_attr`, if there are any. Parallel edges are one step with their mean attributes; steps
             that are no edges (added self-loops, lazy steps, nodes without edges) have attributes 0.
@@ -331,7 +331,7 @@ class G2TANConv(WalkConv):
         along = None
         if edge_attr is not None and self.edge_attention is not None:
             along = edge_attributes(walk, edge_attr.to(x.dtype)) @ self.edge_attention
-        p = attention(walk, source, target, along, self.negative_slope)
+        p = attention(walk, source, target, along, self.negative_slope, self.backend)
         if self.training and self.dropout > 0:
             return walk.with_probabilities(dropout(p, self.dropout, training=True), stochastic=False)
         return walk.with_probabilities(p, stochastic=True)

@@ -167,7 +167,8 @@ class GraphTensNet(torch.nn.Module):
                 weights += [] if layer.mix_weight is None else [layer.mix_weight]
             else:
                 weights += [parameter for parameter in layer.parameters() if parameter.dim() == 2]
-        return torch.stack([*tensors, *(weight.square().sum() for weight in weights)]).sum()
+        terms = [*tensors, *(weight.square().sum() for weight in weights)]
+        return torch.stack(terms).sum() if terms else next(self.parameters()).new_zeros(())
 
     def _graph(self, x: Tensor, edge_index: Tensor | RandomWalk, edge_weight: Tensor | None, batch: Tensor | None) -> Tensor | RandomWalk:
         """The walk, once for all convs, or the edges as they are if no conv walks."""

@@ -2,16 +2,19 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from small_data import write_tu_folder
 from typer.testing import CliRunner
 
 from graph2tens.cli import app
 from graph2tens.cli.reproduce import parse_seeds
+from graph2tens.datasets import load, split
 
 SMALL = ["--width", "4", "--layers", "1", "--walk-length", "2", "--batch-size", "16", "--threads", "1"]
 
@@ -93,6 +96,7 @@ def test_training_leaves_a_model_a_record_and_a_report(model):
     assert description["class_names"] == ["0", "1"]
     assert description["network"]["hidden_channels"] == 4
     assert len(description["scaler"]["shift"]) == 2
+    assert description["judged"] == "last.safetensors"
 
 
 def test_the_record_of_a_run_is_printed_as_json(rings, tmp_path):
@@ -112,7 +116,7 @@ def test_other_precisions_learn_the_same(model, rings, tmp_path, precision):
 
 
 def test_a_model_predicts_what_it_predicted_in_training(model, rings, tmp_path):
-    result = call("predict", model / "last.safetensors", "--data", rings, "--json")
+    result = call("predict", model, "--data", rings, "--json")
     said = json.loads(result.stdout)
     record = json.loads((model / "record.json").read_text())
     sizes = {"train": 32, "validation": 4, "test": 4}
@@ -120,6 +124,26 @@ def test_a_model_predicts_what_it_predicted_in_training(model, rings, tmp_path):
     assert said["accuracy"] == pytest.approx(right / 40)
     assert len(said["predictions"]) == 40
     assert sum(said["predictions"][0]["probabilities"]) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("patience", [None, 100], ids=["last weights", "best weights"])
+def test_predict_on_the_test_part_gives_the_accuracy_that_train_printed(tmp_path, patience):
+    # Labels by chance: the validation loss has its minimum long before the end, so best and last weights differ.
+    folder, model = write_tu_folder(tmp_path / "noise", graphs=100), tmp_path / "m"
+    labels = np.random.default_rng(0).integers(0, 2, 100)
+    (folder / "noise_graph_labels.txt").write_text("\n".join(map(str, labels)) + "\n")
+    options = [*SMALL, "--width", 32, "--layers", 2, "--dropout", 0, "--epochs", 20, "--learning-rate", 0.01, "--seed", 1]
+    trained = call("train", folder, "--out", model, *options, *([] if patience is None else ["--patience", patience]))
+    assert trained.exit_code == 0, trained.output
+    (printed,) = re.findall(r"test\W+10\W+([\d.]+)%", trained.stdout)
+    said = {
+        weights.name: json.loads(call("predict", weights, "--data", folder, "--json").stdout)["predictions"]
+        for weights in (model, model / "best.safetensors", model / "last.safetensors")
+    }
+    assert said["best.safetensors"] != said["last.safetensors"], "this run does not tell them apart"
+    right = [said["m"][i]["class"] == str(labels[i]) for i in split(load(folder), "paper", 1).test]
+    assert f"{np.mean(right):.2%}" == f"{printed}%"
+    assert said["m"] == said["last.safetensors" if patience is None else "best.safetensors"]
 
 
 def test_predictions_need_no_labels_and_go_to_a_table(model, tmp_path):
@@ -259,7 +283,7 @@ def test_a_model_that_does_not_fit_the_data_is_refused(model):
     [
         ("model.json", "{", "not JSON"),
         ("model.json", "{}", "does not describe a model"),
-        ("best.safetensors", "abc", "not a whole safetensors file"),
+        ("last.safetensors", "abc", "not a whole safetensors file"),
     ],
 )
 def test_a_broken_model_is_refused(model, rings, tmp_path, name, content, message):

@@ -15,6 +15,7 @@ from .config import Run, Training
 from .run import Prepared
 
 FORMAT = 1
+BEST, LAST = "best.safetensors", "last.safetensors"
 
 
 @dataclass(frozen=True)
@@ -42,27 +43,36 @@ def describe(prepared: Prepared, dataset: GraphDataset) -> dict[str, Any]:
         "scaler": prepared.scaler.to_dict(),
         "encoding": dataset.encoding.to_dict(),
         "run": run_to_dict(prepared.run),
+        "judged": judged_weights(prepared.run.training),
     }
+
+
+def judged_weights(training: Training) -> str:
+    """The file with the weights that a run's accuracies are about: those that :func:`graph2tens.experiments.train.fit` ends with."""
+    return LAST if training.patience is None else BEST
 
 
 def export(folder: Path) -> None:
     """Write ``last.safetensors`` and ``best.safetensors`` from the training state in a folder, finished or interrupted."""
     state = load_state(folder / STATE)
     last: dict[str, Tensor] = state["model"]
-    save_weights(folder / "last.safetensors", last)
-    save_weights(folder / "best.safetensors", state["best_weights"] or last)
+    save_weights(folder / LAST, last)
+    save_weights(folder / BEST, state["best_weights"] or last)
 
 
 def load_model(path: Path, device: Any = "cpu") -> SavedModel:
-    """A model from its folder (the best weights) or from one of the folder's safetensors files."""
-    weights = path / "best.safetensors" if path.is_dir() else path
-    if not weights.is_file():
-        raise ValueError(f"{weights} does not exist. A model is the folder that `graph2tens train` wrote, or a .safetensors file in it.")
-    description = load_description(weights.parent)
+    """A model from its folder (the weights that were judged) or from one of the folder's safetensors files."""
+    if not path.exists():
+        raise ValueError(f"{path} does not exist. A model is the folder that `graph2tens train` wrote, or a .safetensors file in it.")
+    folder = path if path.is_dir() else path.parent
+    description = load_description(folder)
     if description.get("format") != FORMAT:
-        raise ValueError(
-            f"{weights.parent} was written in format {description.get('format')!r}; this version of graph2tens reads format {FORMAT}."
-        )
+        raise ValueError(f"{folder} was written in format {description.get('format')!r}; this version of graph2tens reads format {FORMAT}.")
+    run = run_from_dict(description["run"])
+    # Folders of earlier versions do not name the file, but their run decides it.
+    weights = folder / description.get("judged", judged_weights(run.training)) if path.is_dir() else path
+    if not weights.is_file():
+        raise ValueError(f"{weights} does not exist: the run has not ended. Continue it with `graph2tens train --resume`.")
     network = GraphTensNet(description["in_channels"], description["out_channels"], **description["network"])
     try:
         network.load_state_dict(load_weights(weights))
@@ -74,7 +84,7 @@ def load_model(path: Path, device: Any = "cpu") -> SavedModel:
         Encoding.from_dict(description["encoding"]),
         description["task"],
         tuple(description["class_names"]),
-        run_from_dict(description["run"]),
+        run,
         weights,
     )
 

@@ -4,7 +4,7 @@ Per step and node all degrees and functionals are computed in one pass over the 
 :math:`|E| \times R` exists. The adjoint gathers over the transposed pattern, so no two threads ever write to the same place and results
 are the same bits for any number of threads. The derivation is in docs/notes/adjoint.md, with the symbols used here.
 
-Between forward and backward it keeps the projections and ``length`` states, (n, M, R) each; with `recompute` about ``sqrt(length)`` states.
+What is kept between forward and backward, and the peak of memory, stand in docs/engine.md.
 """
 
 from __future__ import annotations

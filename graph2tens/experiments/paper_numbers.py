@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-PAPER_TITLE = "Capturing Graphs with Hypo-Elliptic Diffusions"
 PAPER_MODELS = ("G2TN", "G2TAN")
 ABLATION_VARIANTS = ("NoDiff", "NoZeroStart", "NoAlgOpt", "NoJK", "NoSkip", "NoNorm", "AvgPool")
 

@@ -1,7 +1,6 @@
 """The two readings of the paper as arguments of `GraphTensNet`: what its text says and what its authors' code did.
 
-Splits, losses and schedules belong to training and are not here. Sources: the specification's table of differences, and
-`docs/authors_code.md`.
+Splits, losses and schedules belong to training and are not here. Where it comes from: `docs/authors_code.md`.
 """
 
 from __future__ import annotations

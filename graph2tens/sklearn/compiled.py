@@ -5,13 +5,19 @@ the library behind it. Features that a classifier was fitted to must not depend 
 is computed from its own row by additions and products in a fixed order, which IEEE arithmetic makes reproducible bit for bit, whatever the
 batch, the number of jobs, or the way LLVM vectorises. All loops run outside Python's global lock.
 
-Shapes: n nodes, M degrees, R functionals; ``a`` (n, M, R) projections, ``f`` (n, M, R) levels 1..M. Everything is float32.
+Shapes: n nodes, M degrees, R functionals; ``a`` (n, M, R) projections, ``f`` (n, M, R) levels 1..M. Everything is float32, only
+:func:`project` takes float64 too. Arrays must be :func:`plain`.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
+
+from ..backends.compiling import Compiled, specialised
 
 ROWS = 4  # rows, and terms of a row's sum, that `project` takes at a time
 _EPSILON = np.float32(1e-12)  # a row that is constant stays so: its variance is exactly 0
@@ -20,9 +26,17 @@ _EPSILON = np.float32(1e-12)  # a row that is constant stays so: its variance is
 _COSINE = np.array([0.9999999889, -19.739204467, 64.939115928, -85.450113428, 60.167429792, -25.966884613, 6.527705963], dtype=np.float32)
 
 
-@njit(nogil=True, cache=True)
-def project(x, vectors, out):  # type: ignore[no-untyped-def]  # pragma: no cover
+def plain(array: NDArray[Any]) -> NDArray[Any]:
+    """The array in C order and writable, a copy only if need be: Numba counts other arrays as other types, each to be compiled again."""
+    return np.require(array, requirements=["C", "W"])
+
+
+def project(x: NDArray[Any], vectors: NDArray[Any], out: NDArray[Any]) -> None:
     """out = x @ vectors; the numbers of rows of `x` and of `vectors` are multiples of ROWS (fill up with zeros)."""
+    VERSIONS[out.dtype.name](x, vectors, out)
+
+
+def _project(x, vectors, out):  # type: ignore[no-untyped-def]  # pragma: no cover
     n, d = x.shape
     width = vectors.shape[1]
     for i in range(0, n, 4):
@@ -46,8 +60,7 @@ def project(x, vectors, out):  # type: ignore[no-untyped-def]  # pragma: no cove
                 out3[r] = (((out3[r] + x30 * u0) + x31 * u1) + x32 * u2) + x33 * u3
 
 
-@njit(nogil=True, cache=True)
-def walk_levels(a, tau, row_ptr, col, p, c, length, increments, start, f, new):  # type: ignore[no-untyped-def]  # pragma: no cover
+def _walk_levels(a, tau, row_ptr, col, p, c, length, increments, start, f, new):  # type: ignore[no-untyped-def]  # pragma: no cover
     r"""The recursion of :func:`graph2tens.low_rank_features`, from projections; returns whichever of `f` and `new` holds the result.
 
     `tau` (M, R) are the projections of the time coordinate (zeros without time), `c` the coefficients :math:`c_0..c_M`.
@@ -88,7 +101,7 @@ def walk_levels(a, tau, row_ptr, col, p, c, length, increments, start, f, new): 
     return f
 
 
-@njit(nogil=True, cache=True, inline="always")
+@njit(nogil=True, inline="always")  # becomes part of its caller, so there is nothing of its own to keep on disk
 def _horner(m, C, f, c, h):  # type: ignore[no-untyped-def]  # pragma: no cover
     r"""h = :math:`f_m + C_{M-m+1} (c_1 f_{m-1} + C_{M-m+2} (c_2 f_{m-2} + \dots + C_M c_m))` for all R functionals."""
     M, R = C.shape
@@ -100,8 +113,7 @@ def _horner(m, C, f, c, h):  # type: ignore[no-untyped-def]  # pragma: no cover
             h[r] = scale * lower[r] + factor[r] * h[r]
 
 
-@njit(nogil=True, cache=True)
-def normalise(f, out):  # type: ignore[no-untyped-def]  # pragma: no cover
+def _normalise(f, out):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Layer norm over the functionals of each degree, without scale and shift, into the first M * R columns of `out`."""
     n, M, R = f.shape
     for i in range(n):
@@ -121,8 +133,7 @@ def normalise(f, out):  # type: ignore[no-untyped-def]  # pragma: no cover
                 target[r] = np.float32((row[r] - mean) * scale)
 
 
-@njit(nogil=True, cache=True)
-def wave(z, phase):  # type: ignore[no-untyped-def]  # pragma: no cover
+def _wave(z, phase):  # type: ignore[no-untyped-def]  # pragma: no cover
     r"""z <- :math:`\cos(2 \pi (z + \text{phase}))`, row by row, in place."""
     n, Q = z.shape
     c0, c1, c2, c3, c4, c5, c6 = _COSINE[0], _COSINE[1], _COSINE[2], _COSINE[3], _COSINE[4], _COSINE[5], _COSINE[6]
@@ -136,8 +147,7 @@ def wave(z, phase):  # type: ignore[no-untyped-def]  # pragma: no cover
             row[q] = c0 + s * (c1 + s * (c2 + s * (c3 + s * (c4 + s * (c5 + s * c6)))))
 
 
-@njit(nogil=True, cache=True)
-def pool(x, node_ptr, out):  # type: ignore[no-untyped-def]  # pragma: no cover
+def _pool(x, node_ptr, out):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Sum the rows of each graph, in the order of its nodes, in double precision."""
     width = out.shape[1]
     for g in range(node_ptr.size - 1):
@@ -146,3 +156,7 @@ def pool(x, node_ptr, out):  # type: ignore[no-untyped-def]  # pragma: no cover
             row = x[i]
             for r in range(width):
                 total[r] += row[r]
+
+
+VERSIONS: dict[str, Compiled] = {dtype: specialised(_project, f"features {dtype}") for dtype in ("float32", "float64")}
+walk_levels, normalise, wave, pool = (specialised(loop, "features") for loop in (_walk_levels, _normalise, _wave, _pool))

@@ -255,8 +255,8 @@ def batches(graphs: Sequence[OneGraph], nodes: int) -> Any:
 
 
 def _sums(x: NDArray[Any], ptr: NDArray[np.int64]) -> NDArray[np.float64]:
-    from .compiled import pool
+    from .compiled import plain, pool
 
     out = np.zeros((ptr.size - 1, x.shape[1]))
-    pool(x, ptr, out)
+    pool(plain(x), ptr, out)
     return out

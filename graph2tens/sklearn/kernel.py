@@ -205,7 +205,8 @@ class GraphTensKernel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if self.attribute_kernel == "linear":  # in a fixed order, so that the bits do not depend on the block
             rows, columns = (-size % compiled.ROWS for size in x.shape)
             out = np.empty((x.shape[0] + rows, y.shape[0]))
-            compiled.project(np.pad(x, [(0, rows), (0, columns)]), np.pad(y.T, [(0, columns), (0, 0)]), out)
+            left, right = np.pad(x, [(0, rows), (0, columns)]), np.pad(y.T, [(0, columns), (0, 0)])
+            compiled.project(compiled.plain(left), compiled.plain(right), out)
             return out[: x.shape[0]]
         S = self.attribute_kernel(x, y) if callable(self.attribute_kernel) else pairwise_kernels(x, y, metric=self.attribute_kernel)
         S = np.asarray(S, dtype=np.float64)

@@ -150,9 +150,9 @@ def apply_layers(
             vectors = np.ascontiguousarray(components[:, channels, columns].transpose(1, 0, 2))
             a[:, :, columns] = _project(x, channels, vectors.reshape(channels.size, -1)).reshape(n, M, -1)
         coefficients = np.array([1 / math.factorial(m) for m in range(M + 1)], dtype=np.float32)
-        start = zero_start or not increments
+        increments, start = bool(increments), bool(zero_start or not increments)
         f = compiled.walk_levels(
-            *(a, tau, walks.row_ptr, walks.col, walks.probabilities, coefficients, length, increments, start),
+            *(a, compiled.plain(tau), walks.row_ptr, walks.col, walks.probabilities, coefficients, int(length), increments, start),
             *(np.empty_like(a), np.empty_like(a)),
         )
         x = np.empty((n, M * R), dtype=np.float32)
@@ -160,7 +160,7 @@ def apply_layers(
         waves = np.empty((n, layer.phases.size), dtype=np.float32)
         for channels, columns in zip(layer.outputs, _columns(layer.phases.size, layer.outputs), strict=True):
             waves[:, columns] = _project(x, channels, layer.frequencies[channels, columns])
-        compiled.wave(waves, layer.phases)
+        compiled.wave(waves, compiled.plain(layer.phases))
         collect(number, x, waves)
 
 
@@ -170,5 +170,5 @@ def _project(x: Singles, channels: Integers, vectors: Singles) -> Singles:
     chosen = np.zeros((x.shape[0] + rows, channels.size + columns), dtype=np.float32)
     chosen[: x.shape[0], : channels.size] = x[:, channels] if channels.size < x.shape[1] else x
     out = np.empty((chosen.shape[0], vectors.shape[1]), dtype=np.float32)
-    compiled.project(chosen, np.ascontiguousarray(np.pad(vectors, [(0, columns), (0, 0)])), out)
+    compiled.project(chosen, compiled.plain(np.pad(vectors, [(0, columns), (0, 0)])), out)
     return out[: x.shape[0]]

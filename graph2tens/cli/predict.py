@@ -44,15 +44,15 @@ def predict(
     probabilities = _probabilities(saved, dataset, batch_size)
     names = [saved.class_names[label] for label in probabilities.argmax(1).tolist()]
     right = _share_of_right_answers(saved, dataset, names)
+    if out is not None:
+        with out.open("w", newline="") as stream:
+            _write(stream, saved, names, probabilities.tolist())
     if as_json:
         rows = [{"class": name, "probabilities": row} for name, row in zip(names, probabilities.tolist(), strict=True)]
         print(json.dumps({"accuracy": right, "class_names": list(saved.class_names), "predictions": rows}))
         return
     if out is None:
         _write(sys.stdout, saved, names, probabilities.tolist())
-    else:
-        with out.open("w", newline="") as stream:
-            _write(stream, saved, names, probabilities.tolist())
     unit = "nodes" if saved.task == "node" else "graphs"
     accuracy = "" if right is None else f", {right:.2%} as labelled"
     print(f"{len(names)} {unit}{accuracy}{'' if out is None else f', written to {out}'}", file=sys.stderr)

@@ -1,0 +1,47 @@
+"""`graph2tens predict` writes and prints what it was asked to, in every combination."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+from small_data import write_tu_folder
+from typer.testing import CliRunner
+
+from graph2tens.cli import app
+
+SMALL = ["--epochs", "1", "--width", "4", "--layers", "1", "--walk-length", "2", "--batch-size", "16", "--threads", "1", "--no-report"]
+
+
+def call(*arguments):
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("predict")
+    data = write_tu_folder(folder / "rings")
+    call("train", data, "--out", folder / "model", *SMALL)
+    return folder / "model", "--data", data, "--threads", "1"
+
+
+def test_json_and_a_file_are_both_given(trained, tmp_path):
+    out = tmp_path / "said.csv"
+    said = json.loads(call("predict", *trained, "--json", "--out", out).stdout)["predictions"]
+    _, *rows = csv.reader(io.StringIO(out.read_text()))
+    assert [row[1] for row in rows] == [one["class"] for one in said]
+    for row, one in zip(rows, said, strict=True):
+        assert [float(value) for value in row[2:]] == pytest.approx(one["probabilities"], rel=1e-5)
+
+
+def test_the_table_is_printed_or_written_the_same(trained, tmp_path):
+    printed = call("predict", *trained)
+    written = call("predict", *trained, "--out", tmp_path / "said.csv")
+    assert (tmp_path / "said.csv").read_text().splitlines() == printed.stdout.splitlines()
+    assert written.stdout == ""
+    assert f"written to {tmp_path / 'said.csv'}" in " ".join(written.stderr.split())
+    assert "written" not in printed.stderr

@@ -6,7 +6,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 
 import pytest
@@ -71,6 +70,27 @@ def test_a_run_stopped_after_any_epoch_and_resumed_ends_with_the_same_bits(data,
         assert metrics(perform(prepare(run, data), state_path=path, resume=True)) == metrics(whole)
 
 
+def test_the_seconds_of_a_resumed_run_are_those_of_all_its_sessions(data, run, tmp_path):
+    path = tmp_path / "state.pt"
+
+    def interrupt(epoch, state):
+        if epoch.epoch == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        perform(prepare(run, data), state_path=path, save_every=0.0, on_epoch=interrupt)
+    state = load_state(path)
+    epochs = sum(epoch["seconds"] for epoch in state["history"])
+    assert state["seconds"] > epochs
+    save_state(path, {**state, "seconds": 5000.0})  # as if it had taken that long
+    assert perform(prepare(run, data), state_path=path, resume=True).record["seconds"] > 5000
+    assert load_state(path)["seconds"] > 5000
+    del state["seconds"]  # as earlier versions wrote it
+    save_state(path, state)
+    resumed = perform(prepare(run, data), state_path=path, resume=True)
+    assert resumed.record["seconds"] > sum(epoch.seconds for epoch in resumed.state.history) - 0.001
+
+
 TRAIN_UNTIL_KILLED = """
 import sys
 from pathlib import Path
@@ -79,10 +99,14 @@ from graph2tens.datasets import load
 from graph2tens.experiments.run import perform, prepare
 from test_train import small_run
 
+def tell(epoch, state):
+    print(epoch.epoch, flush=True)
+    if epoch.epoch == 30:
+        sys.stdin.read()  # nothing comes: here it waits to be killed, if that did not happen before
+
 torch.set_num_threads(1)
 data = load(Path(sys.argv[1]))
-print("ready", flush=True)
-perform(prepare(small_run(data.name, epochs=40), data), state_path=Path(sys.argv[2]), save_every=0.0)
+perform(prepare(small_run(data.name, epochs=40), data), state_path=Path(sys.argv[2]), save_every=0.0, on_epoch=tell)
 """
 
 
@@ -90,16 +114,18 @@ def test_a_run_killed_with_signal_9_at_a_random_step_and_resumed_ends_with_the_s
     folder, path = write_tu_folder(tmp_path / "rings"), tmp_path / "state.pt"
     environment = {**os.environ, "PYTHONPATH": os.path.dirname(__file__)}
     process = subprocess.Popen(
-        [sys.executable, "-c", TRAIN_UNTIL_KILLED, str(folder), str(path)], stdout=subprocess.PIPE, text=True, env=environment
+        [sys.executable, "-W", "ignore", "-c", TRAIN_UNTIL_KILLED, str(folder), str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
     )
-    assert process.stdout.readline() == "ready\n"
-    while not (path.exists() and load_state(path)["epoch"] >= 3):
-        time.sleep(0.001)
-    time.sleep(random.random() * 0.05)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
+    seen = random.randint(3, 20)
+    assert [process.stdout.readline() for _ in range(seen)] == [f"{epoch}\n" for epoch in range(1, seen + 1)]
+    os.kill(process.pid, signal.SIGKILL)  # in whatever step of a later epoch it is by now
+    assert process.wait() == -signal.SIGKILL
     run = small_run(data.name, epochs=40)
-    assert 3 <= load_state(path)["epoch"] < 40
+    assert seen <= load_state(path)["epoch"] <= 30
     resumed = perform(prepare(run, data), state_path=path, resume=True)
     assert metrics(resumed) == metrics(perform(prepare(run, data)))
 

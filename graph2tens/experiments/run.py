@@ -74,11 +74,21 @@ def perform(
     """
     run, network, task, fabric = prepared.run, prepared.network, prepared.task, prepared.fabric
     state = fit(
-        fabric, network, task, run.training, seed=run.seed, state_path=state_path, save_every=save_every, resume=resume, on_epoch=on_epoch
+        fabric,
+        network,
+        task,
+        run.training,
+        seed=run.seed,
+        state_path=state_path,
+        save_every=save_every,
+        resume=resume,
+        started=prepared.started,
+        on_epoch=on_epoch,
     )
     judged = fabric.setup_module(Opener(network))  # evaluated in the precision it was trained in
     evaluations = {part: evaluate(judged, task.batches(part)) for part in ("train", "validation", "test")}
-    return Outcome(state, evaluations, _record(run, state, evaluations, fabric.device, time.perf_counter() - prepared.started))
+    seconds = state.seconds + time.perf_counter() - prepared.started
+    return Outcome(state, evaluations, _record(run, state, evaluations, fabric.device, seconds))
 
 
 def _task(

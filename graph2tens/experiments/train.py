@@ -1,7 +1,7 @@
 r"""The training loop: Adam on cross-entropy plus the penalty of tensor norms, on whatever device and in as many processes as Fabric has.
 
-Everything that decides the outcome lives in :class:`TrainingState`, which is saved between epochs. A run that is killed and resumed
-therefore ends with the same bits as one that was left alone.
+Everything that decides the outcome is saved between epochs. A run on one device that is killed and resumed therefore ends with the same
+bits as one that was left alone. Of several processes only the first one's generators are saved, so that dropout goes on differently.
 """
 
 from __future__ import annotations
@@ -65,13 +65,14 @@ class Epoch:
 
 @dataclass
 class TrainingState:
-    """All that the rest of a run depends on besides the data."""
+    """All that the rest of a run depends on besides the data; `seconds` is what earlier sessions of a resumed run took."""
 
     epoch: int = 0
     best_epoch: int = 0
     best_loss: float = float("inf")
     best_weights: dict[str, Tensor] = field(default_factory=dict)
     history: list[Epoch] = field(default_factory=list)
+    seconds: float = 0.0
 
     def finished(self, training: Training) -> bool:
         """All epochs done, or none better for too long."""
@@ -89,6 +90,7 @@ def fit(
     state_path: Path | None = None,
     save_every: float = 10.0,
     resume: bool = False,
+    started: float | None = None,
     on_epoch: Callable[[Epoch, TrainingState], None] | None = None,
 ) -> TrainingState:
     """Train `model` in place. It ends with its best weights if `training` has a patience, with its last ones otherwise.
@@ -102,8 +104,10 @@ def fit(
         state_path: where the state is saved between epochs.
         save_every: seconds from one save to the next, so that short epochs are not spent writing.
         resume: continue from the state at `state_path`.
+        started: when this session began, by ``time.perf_counter()``; None for now.
         on_epoch: is told about every epoch.
     """
+    session = time.perf_counter() if started is None else started
     bare = model
     optimizer: Any = torch.optim.Adam(model.parameters(), lr=training.learning_rate, eps=training.epsilon)
     model, optimizer = fabric.setup(Opener(model), optimizer)
@@ -116,7 +120,8 @@ def fit(
 
     def save() -> None:
         if state_path is not None and fabric.is_global_zero:
-            save_state(state_path, _snapshot(state, bare, optimizer, shuffling))
+            elapsed = state.seconds + time.perf_counter() - session
+            save_state(state_path, {**_snapshot(state, bare, optimizer, shuffling), "seconds": elapsed})
 
     if not resume:
         save()  # so that an interruption of the first epoch leaves something to continue from, too
@@ -249,4 +254,5 @@ def _restore(saved: dict[str, Any], model: nn.Module, optimizer: Any, shuffling:
     if saved["random_cuda"] and torch.cuda.is_available():
         torch.cuda.set_rng_state_all(saved["random_cuda"])
     history = [Epoch(**epoch) for epoch in saved["history"]]
-    return TrainingState(saved["epoch"], saved["best_epoch"], saved["best_loss"], saved["best_weights"], history)
+    seconds = saved.get("seconds", sum(epoch.seconds for epoch in history))  # states of earlier versions do not have it
+    return TrainingState(saved["epoch"], saved["best_epoch"], saved["best_loss"], saved["best_weights"], history, seconds)

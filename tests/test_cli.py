@@ -165,6 +165,21 @@ def test_a_run_in_the_way_is_not_overwritten_unasked(model, rings):
     assert {path.name: path.read_bytes() for path in model.iterdir()} == before
 
 
+def test_overwriting_a_run_leaves_all_other_files_alone(rings, tmp_path):
+    folder, options = tmp_path / "m", ("--epochs", 1, "--out", tmp_path / "m", *SMALL)
+    assert call("train", rings, *options).exit_code == 0
+    others = {"notes.txt", "state.pt.old", ".hidden", "figures/report.html"}
+    (folder / "figures").mkdir()
+    for name in others:
+        (folder / name).write_text("mine")
+    (folder / ".state.pt.abcd_123").write_text("of a run that was killed while it wrote")
+    assert call("train", rings, *options, "--overwrite", "--no-report", "--seed", 1).exit_code == 0
+    assert {name: (folder / name).read_text() for name in others} == dict.fromkeys(others, "mine")
+    written = {path.name for path in folder.iterdir()} - {"notes.txt", "state.pt.old", ".hidden", "figures"}
+    assert written == {"model.json", "best.safetensors", "last.safetensors", "state.pt", "record.json"}
+    assert json.loads((folder / "record.json").read_text())["seed"] == 1
+
+
 def test_only_the_same_run_is_resumed(model, rings):
     result = call("train", rings, "--epochs", 4, "--out", model, "--resume", *SMALL)
     assert result.exit_code == 1

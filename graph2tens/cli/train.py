@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import signal
 import time
 from collections.abc import Iterator
@@ -30,7 +29,7 @@ def train(
     seed: Annotated[int, typer.Option(min=0, help="Drives split, initial weights and optimiser; the same seed gives the same model.")] = 0,
     out: Annotated[Path | None, typer.Option(help="Folder for the model; by default runs/DATASET-MODEL-PROTOCOL-SEED.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue this run where it was interrupted or killed.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a run that is in the folder already.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a run that is in the folder already; other files stay.")] = False,
     epochs: Annotated[int | None, typer.Option(min=1, help="Passes over the training data.")] = None,
     batch_size: Annotated[int | None, typer.Option(min=1, help="Graphs in a batch.")] = None,
     learning_rate: Annotated[float | None, typer.Option(help="Of Adam; falls to 0 along a cosine in graph tasks.")] = None,
@@ -54,7 +53,7 @@ def train(
 
     The folder OUT receives the best and the last weights (safetensors), model.json, which describes the model, and a report. Use the
     model with [bold]graph2tens predict OUT --data ...[/bold]. Stop with Ctrl-C whenever you like: the same command with --resume goes on
-    from there and ends with the same numbers as if it had never been stopped.
+    from there and, on one device, ends with the same numbers as if it had never been stopped.
 
     Examples:
 
@@ -111,7 +110,7 @@ def _fabric(device: str, devices: int, precision: str) -> Any:
 
 
 def _train(run: Run, data: GraphDataset, folder: Path, fabric: Any, resume: bool, overwrite: bool, quiet: bool) -> Outcome:
-    from ..experiments.checkpoint import STATE
+    from ..experiments.checkpoint import RECORD, STATE, remove_run
     from ..experiments.run import perform, prepare
     from ..experiments.saved import export, same_run, save_model_description
 
@@ -122,7 +121,8 @@ def _train(run: Run, data: GraphDataset, folder: Path, fabric: Any, resume: bool
     prepared = prepare(run, data, fabric)
     if fabric.is_global_zero:
         if not resume:
-            shutil.rmtree(folder, ignore_errors=True) if overwrite and (folder / STATE).exists() else None
+            if overwrite and (folder / STATE).exists():
+                remove_run(folder)
             save_model_description(folder, prepared, data)
         if not quiet:
             _introduce(prepared, data)
@@ -136,7 +136,7 @@ def _train(run: Run, data: GraphDataset, folder: Path, fabric: Any, resume: bool
         raise
     if fabric.is_global_zero:
         export(folder)
-        (folder / "record.json").write_text(json.dumps(outcome.record, indent=1) + "\n")
+        (folder / RECORD).write_text(json.dumps(outcome.record, indent=1) + "\n")
     return outcome
 
 
@@ -201,9 +201,10 @@ class _Display:
 
 
 def _report(folder: Path, outcome: Outcome) -> Path:
+    from ..experiments.checkpoint import REPORT
     from ..experiments.report import write_report
 
-    return write_report([outcome.record], folder / "report.html")
+    return write_report([outcome.record], folder / REPORT)
 
 
 def _show(outcome: Outcome, data: GraphDataset, folder: Path, page: Path | None) -> None:

@@ -21,6 +21,8 @@ from torch import Tensor
 
 DESCRIPTION = "model.json"
 STATE = "state.pt"
+BEST, LAST = "best.safetensors", "last.safetensors"
+RECORD, REPORT = "record.json", "report.html"
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -37,6 +39,14 @@ def write_atomically(path: Path, content: bytes) -> None:
     except BaseException:
         os.unlink(name)
         raise
+
+
+def remove_run(folder: Path) -> None:
+    """Delete what a run wrote into a folder, unfinished files of a killed one included, and nothing else."""
+    for name in (DESCRIPTION, BEST, LAST, RECORD, REPORT, STATE):  # the state last: as long as it is there, a run is in the folder
+        for unfinished in folder.glob(f".{name}.????????"):  # as :func:`write_atomically` calls them
+            unfinished.unlink()
+        (folder / name).unlink(missing_ok=True)
 
 
 def save_weights(path: Path, weights: Mapping[str, Tensor]) -> None:

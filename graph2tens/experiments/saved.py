@@ -10,12 +10,11 @@ from torch import Tensor
 
 from ..datasets import AttributeScaler, Encoding, GraphDataset
 from ..nn import GraphTensNet
-from .checkpoint import STATE, load_description, load_state, load_weights, save_description, save_weights
+from .checkpoint import BEST, LAST, STATE, load_description, load_state, load_weights, save_description, save_weights
 from .config import Run, Training
 from .run import Prepared
 
 FORMAT = 1
-BEST, LAST = "best.safetensors", "last.safetensors"
 
 
 @dataclass(frozen=True)

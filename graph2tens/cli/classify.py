@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from ..experiments.store import Key, Record, RunStore
 
 MODELS = {"features": "GraphTensFeatures+SVM", "wl": "WL+SVM"}
 
@@ -35,7 +39,8 @@ def classify(
     """Classify graphs without training a network, and compare with the paper's networks.
 
     For each split: features of all graphs, an SVM whose C and width are chosen on the validation part, accuracy on the test part. Each
-    finished split becomes one line of OUT/features.jsonl, like the runs of [bold]graph2tens reproduce[/bold].
+    finished split becomes one line of OUT/features.jsonl, like the runs of [bold]graph2tens reproduce[/bold]; started twice, the command
+    shares the splits out.
 
     Examples:
 
@@ -68,25 +73,35 @@ def classify(
         "pooling": pooling,
     }
     data = load(dataset, data_root)
-    records = []
+    keys = []
     with RunStore(out / f"{TABLE}.jsonl", KEY) as store:
         for model in MODELS.values() if method == "both" else [MODELS[method]]:
             options = unusual(given) if model == MODELS["features"] else {}
             variant = variant_name(options)
             for seed in numbers:
                 key = (TABLE, data.name, model, variant, 0, "authors", seed, None)
-                record = next((line for line in store.records() if store.key(line) == key), None)
+                keys.append(key)
+                record = _recorded(store).get(key)
                 if record is None:
-                    record = evaluate(data, model, seed, variant=variant, n_jobs=jobs or cores(), **options)
-                    store.append(record)
-                records.append(record)
-                if as_json:
+                    with store.claim(key) as mine:
+                        if mine:
+                            store.append(evaluate(data, model, seed, variant=variant, n_jobs=jobs or cores(), **options))
+                    record = _recorded(store).get(key)
+                if record is None:
+                    print(f"{_name(model, variant)} split {seed}: another process is at it", file=sys.stderr, flush=True)
+                elif as_json:
                     print(json.dumps(record), flush=True)
                 else:
                     _show_split(record)
     if not as_json:
-        _show_summary(data.name, records)
+        found = _recorded(store)  # other processes may have finished meanwhile
+        _show_summary(data.name, [found[key] for key in keys if key in found])
         print(f"Records: {store.path}")
+
+
+def _recorded(store: RunStore) -> dict[Key, Record]:
+    """Finished runs by their keys, of equal keys the first."""
+    return {store.key(record): record for record in reversed(store.records())}
 
 
 def unusual(given: dict[str, Any]) -> dict[str, Any]:
@@ -102,32 +117,37 @@ def variant_name(options: dict[str, Any]) -> str:
     return " ".join(f"{name}={value}" for name, value in options.items()) or "base"
 
 
-def _show_split(record: dict[str, Any]) -> None:
+def _name(model: str, variant: str) -> str:
+    return model if variant == "base" else f"{model} {variant}"
+
+
+def _show_split(record: Record) -> None:
     print(
-        f"{record['model']} {'' if record['variant'] == 'base' else record['variant'] + ' '}split {record['seed']}: "
+        f"{_name(record['model'], record['variant'])} split {record['seed']}: "
         f"test {record['test_accuracy']:.2%}, validation {record['validation_accuracy']:.2%}, {record['seconds']:.1f} s",
         flush=True,
     )
 
 
-def _show_summary(dataset: str, records: list[dict[str, Any]]) -> None:
-    import numpy as np
+def _show_summary(dataset: str, records: list[Record]) -> None:
+    from statistics import mean
+
     from rich.console import Console
     from rich.table import Table
 
     from ..experiments.paper_numbers import PUBLISHED
+    from ..experiments.report_statistics import summarise
+    from ..experiments.report_words import mean_std
 
     table = Table(title=f"Test accuracy on {dataset}, %", title_justify="left")
     for name in ("model", "accuracy", "splits", "seconds a split", "source"):
         table.add_column(name, justify="left" if name in ("model", "source") else "right")
     for model, variant in dict.fromkeys((record["model"], record["variant"]) for record in records):
         chosen = [record for record in records if (record["model"], record["variant"]) == (model, variant)]
-        test = 100 * np.array([record["test_accuracy"] for record in chosen])
-        seconds = np.mean([record["seconds"] for record in chosen])
-        name = model if variant == "base" else f"{model} {variant}"
-        table.add_row(name, f"{test.mean():.1f} ± {test.std():.1f}", str(test.size), f"{seconds:.1f}", "measured here")
+        accuracy = mean_std(summarise(100 * record["test_accuracy"] for record in chosen))
+        seconds = mean(record["seconds"] for record in chosen)
+        table.add_row(_name(model, variant), accuracy, str(len(chosen)), f"{seconds:.1f}", "measured here")
     for number in PUBLISHED:
         if number.dataset == dataset and number.table == "nci":
-            spread = "" if number.std is None else f" ± {number.std}"
-            table.add_row(number.model, f"{number.mean}{spread}", str(number.seeds or ""), "", "paper, trained")
+            table.add_row(number.model, mean_std(number), str(number.seeds or ""), "", "paper, trained")
     Console(highlight=False, width=100).print(table)

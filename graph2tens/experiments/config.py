@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from ..nn import PROTOCOLS as NETWORKS
+
 MODELS = ("G2TN", "G2TAN")
-PROTOCOLS = ("paper", "authors")
+PROTOCOLS = tuple(NETWORKS)
 
 KEY = ("table", "dataset", "model", "variant", "khop", "protocol", "seed", "epochs_limit")
 """Fields that tell recorded runs apart. `epochs_limit` is None for a full run, so a trial with ``--epochs 1`` never passes for one."""

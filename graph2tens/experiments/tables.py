@@ -65,9 +65,6 @@ TABLES: Mapping[str, tuple[Row, ...]] = {
     "differences": tuple(_differences()),
 }
 
-SEEDS: Mapping[str, range] = {"nci": range(10), "ablation": range(5), "citation": range(100), "khop": range(100)}
-"""Seeds that the authors ran."""
-
 
 def base_run(dataset: str, model: str = "G2TN", protocol: str = "paper", seed: int = 0, task: str = "graph", **fields: Any) -> Run:
     """The run that a data set's name stands for when nothing else is said."""

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .features import Degree, DegreeAttribute, Functionals, Increments, Layers, WalkLength, Waves, WithTime, ZeroStart, unusual
+
 if TYPE_CHECKING:
     from ..experiments.store import Key, Record, RunStore
 
@@ -21,16 +23,16 @@ def classify(
         str, typer.Option(help="features: random walk features; wl: the Weisfeiler-Lehman kernel, a baseline; or both.")
     ] = "features",
     seeds: Annotated[str, typer.Option(help="Splits, as 0-9 or 0,3,5-7. A seed draws the split and the functionals.")] = "0-9",
-    walk_length: Annotated[int | None, typer.Option(min=0, help="Steps of a walk; 1 if not given.")] = None,
-    degree: Annotated[int | None, typer.Option(min=1, help="Highest tensor degree; 2 if not given.")] = None,
-    layers: Annotated[int | None, typer.Option(min=0, help="Layers of random functionals; 10 if not given.")] = None,
-    functionals: Annotated[int | None, typer.Option(min=1, help="Random functionals of a layer; 128 if not given.")] = None,
-    waves: Annotated[int | None, typer.Option(min=0, help="Random waves of a layer; 512 if not given.")] = None,
-    increments: Annotated[bool | None, typer.Option(help="Walks see changes of attributes, or the attributes themselves.")] = None,
-    zero_start: Annotated[bool | None, typer.Option(help="Walks see the attributes they start with.")] = None,
-    with_time: Annotated[bool | None, typer.Option("--time/--no-time", help="Walks count their steps.")] = None,
-    degree_attribute: Annotated[bool | None, typer.Option(help="Describe nodes by their degree too.")] = None,
-    pooling: Annotated[str | None, typer.Option(help="sqrt (if not given), sum, mean or both.")] = None,
+    walk_length: WalkLength = None,
+    degree: Degree = None,
+    layers: Layers = None,
+    functionals: Functionals = None,
+    waves: Waves = None,
+    increments: Increments = None,
+    zero_start: ZeroStart = None,
+    with_time: WithTime = None,
+    degree_attribute: DegreeAttribute = None,
+    pooling: Annotated[str | None, typer.Option(show_default="sqrt", help="sqrt, sum, mean or both.")] = None,
     out: Annotated[Path, typer.Option(help="Folder of the records. Runs that are recorded there are skipped.")] = Path("results"),
     jobs: Annotated[int | None, typer.Option(min=1, help="Threads; all cores if not given.")] = None,
     data_root: Annotated[Path | None, typer.Option(help="Folder with data sets; see `graph2tens info`.")] = None,
@@ -102,14 +104,6 @@ def classify(
 def _recorded(store: RunStore) -> dict[Key, Record]:
     """Finished runs by their keys, of equal keys the first."""
     return {store.key(record): record for record in reversed(store.records())}
-
-
-def unusual(given: dict[str, Any]) -> dict[str, Any]:
-    """Those options that differ from the defaults of the features, so that asking for a default is not another variant."""
-    from ..sklearn import GraphTensFeatures
-
-    usual = GraphTensFeatures().get_params()
-    return {name: value for name, value in given.items() if value is not None and value != usual[name]}
 
 
 def variant_name(options: dict[str, Any]) -> str:

@@ -14,22 +14,42 @@ if TYPE_CHECKING:
 
 FORMATS = (".parquet", ".npz")
 
+# Options of GraphTensFeatures, for all commands that make features. None stands for the default of the class, which is only shown here: to
+# import it would make every command wait for scikit-learn.
+WalkLength = Annotated[int | None, typer.Option(min=0, show_default="1", help="Steps of a walk.")]
+Degree = Annotated[int | None, typer.Option(min=1, show_default="2", help="Highest tensor degree.")]
+Layers = Annotated[int | None, typer.Option(min=0, show_default="10", help="Layers of random functionals.")]
+Functionals = Annotated[int | None, typer.Option(min=1, show_default="128", help="Random functionals of each degree in a layer.")]
+Waves = Annotated[
+    int | None, typer.Option(min=0, show_default="512", help="Random waves that describe how a layer's outputs are distributed.")
+]
+Increments = Annotated[
+    bool | None, typer.Option(show_default="increments", help="Walks see changes of attributes, or the attributes themselves.")
+]
+ZeroStart = Annotated[bool | None, typer.Option(show_default="zero-start", help="Walks see the attributes they start with.")]
+WithTime = Annotated[bool | None, typer.Option("--time/--no-time", show_default="no-time", help="Walks count their steps.")]
+DegreeAttribute = Annotated[bool | None, typer.Option(show_default="degree-attribute", help="Describe nodes by their degree too.")]
+
 
 def features(
     dataset: Annotated[str, typer.Argument(help="A data set by name, or a folder in TU format.")],
-    out: Annotated[Path, typer.Option(help="The table to write: .parquet (needs graph2tens[data]) or .npz.")],
+    out: Annotated[Path, typer.Option(help="The table to write: .parquet (needs graph2tens\\[data]) or .npz.")],
     exact: Annotated[bool, typer.Option("--exact", help="All coordinates of the exact feature of one walk: for few attributes.")] = False,
-    walk_length: Annotated[int, typer.Option(min=0, help="Steps of a walk.")] = 1,
-    degree: Annotated[int, typer.Option(min=1, help="Highest tensor degree.")] = 2,
-    layers: Annotated[int, typer.Option(min=0, help="Layers of random functionals.")] = 10,
-    functionals: Annotated[int, typer.Option(min=1, help="Random functionals of each degree in a layer.")] = 128,
-    waves: Annotated[int, typer.Option(min=0, help="Random waves that describe how a layer's outputs are distributed.")] = 512,
-    increments: Annotated[bool, typer.Option(help="Walks see changes of attributes, or the attributes themselves.")] = True,
-    zero_start: Annotated[bool, typer.Option(help="Walks see the attributes they start with.")] = True,
-    with_time: Annotated[bool, typer.Option("--time/--no-time", help="Walks count their steps.")] = False,
-    degree_attribute: Annotated[bool, typer.Option(help="Describe nodes by their degree too.")] = True,
+    walk_length: WalkLength = None,
+    degree: Degree = None,
+    layers: Layers = None,
+    functionals: Functionals = None,
+    waves: Waves = None,
+    increments: Increments = None,
+    zero_start: ZeroStart = None,
+    with_time: WithTime = None,
+    degree_attribute: DegreeAttribute = None,
     pooling: Annotated[
-        str | None, typer.Option(help="sqrt, sum, mean or both, for a row for each graph; none, for a row for each node.")
+        str | None,
+        typer.Option(
+            show_default="sqrt; none for citation graphs",
+            help="sqrt, sum, mean or both, for a row for each graph; none, for a row for each node.",
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Draws the functionals.")] = 0,
     jobs: Annotated[int, typer.Option(help="Threads; -1 for all cores.")] = -1,
@@ -53,22 +73,22 @@ def features(
     if out.suffix not in FORMATS:
         raise typer.BadParameter(f"{out.name!r} must end in {' or '.join(FORMATS)}.", param_hint="--out")
     data = load(dataset, data_root)
-    pooling = pooling or ("none" if data.task == "node" else "sqrt")
-    made = GraphTensFeatures(
-        walk_length=walk_length,
-        degree=degree,
-        n_layers=layers,
-        n_functionals=functionals,
-        n_waves=waves,
-        functionals="exact" if exact else "random",
-        increments=increments,
-        zero_start=zero_start,
-        time=with_time,
-        degree_attribute=degree_attribute,
-        pooling=None if pooling == "none" else pooling,
-        n_jobs=jobs,
-        random_state=seed,
-    )
+    given = {
+        "walk_length": walk_length,
+        "degree": degree,
+        "n_layers": layers,
+        "n_functionals": functionals,
+        "n_waves": waves,
+        "increments": increments,
+        "zero_start": zero_start,
+        "time": with_time,
+        "degree_attribute": degree_attribute,
+        "pooling": pooling,
+    }
+    options = unusual(given)
+    if pooling == "none" or (pooling is None and data.task == "node"):
+        options["pooling"] = None
+    made = GraphTensFeatures(**options, functionals="exact" if exact else "random", n_jobs=jobs, random_state=seed)
     started = time.perf_counter()
     table = made.fit_transform(data.graphs)
     seconds = time.perf_counter() - started
@@ -80,6 +100,14 @@ def features(
         return
     unit = "nodes" if made.pooling is None else "graphs"
     print(f"{data.name}: {table.shape[1]:,} features of {table.shape[0]:,} {unit} in {seconds:.1f} s, written to {out}")
+
+
+def unusual(given: dict[str, Any]) -> dict[str, Any]:
+    """Those options that differ from the defaults of the features, so that asking for a default is not another variant."""
+    from ..sklearn import GraphTensFeatures
+
+    usual = GraphTensFeatures().get_params()
+    return {name: value for name, value in given.items() if value is not None and value != usual[name]}
 
 
 def _keys(data: GraphDataset, of_nodes: bool) -> dict[str, Any]:

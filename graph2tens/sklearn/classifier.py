@@ -7,10 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .features import GraphTensFeatures
+from .features import GraphTensFeatures, own_features
 from .inputs import as_graphs
 from .targets import check_targets
 from .validated_svc import ValidatedSVC
@@ -68,10 +68,7 @@ class GraphTensClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         graphs = as_graphs(X)
         y = check_targets(y, len(graphs))
-        made: GraphTensFeatures = GraphTensFeatures() if self.features is None else clone(self.features)
-        for name in ("random_state", "n_jobs"):
-            if made.get_params(deep=False).get(name, 0) is None:
-                made.set_params(**{name: getattr(self, name)})
+        made = own_features(self)
         names = ("C", "gamma", "validation", "refit", "class_weight", "tol", "n_jobs", "random_state", "verbose")
         svm = ValidatedSVC(**{name: getattr(self, name) for name in names})
         table = made.fit(graphs).transform(graphs)

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
@@ -241,6 +241,16 @@ class GraphTensFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.two_d_array = False
         tags.input_tags.string = True  # labels may be
         return tags
+
+
+def own_features(owner: BaseEstimator) -> GraphTensFeatures:
+    """A copy of an estimator's ``features``, by default ``GraphTensFeatures()``; `random_state` and `n_jobs` are the estimator's unless
+    the features have their own."""
+    made: GraphTensFeatures = GraphTensFeatures() if owner.features is None else clone(owner.features)
+    for name in ("random_state", "n_jobs"):
+        if made.get_params(deep=False).get(name, 0) is None:
+            made.set_params(**{name: getattr(owner, name)})
+    return made
 
 
 def batches(graphs: Sequence[OneGraph], nodes: int) -> Any:

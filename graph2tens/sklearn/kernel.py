@@ -21,7 +21,7 @@ from ..checks import check_integer, check_laziness
 from ..walks import random_walk
 from . import compiled
 from .encoding import Encoder
-from .features import GraphTensFeatures, batches
+from .features import GraphTensFeatures, batches, own_features
 from .inputs import OneGraph, as_graphs
 from .svm import Standardiser, squared_distances, typical
 from .walk_kernel import WalkKernel
@@ -100,10 +100,7 @@ class GraphTensKernel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._check_arguments()
         graphs = as_graphs(X)
         if self.kernel == "rbf":
-            made: GraphTensFeatures = GraphTensFeatures() if self.features is None else clone(self.features)
-            for name in ("random_state", "n_jobs"):
-                if made.get_params(deep=False).get(name, 0) is None:
-                    made.set_params(**{name: getattr(self, name)})
+            made = own_features(self)
             self.features_ = made.fit(graphs)
             table = made.transform(graphs)
             self.standardiser_ = Standardiser.fit(table)

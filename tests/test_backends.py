@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import stat
 import subprocess
 import sys
@@ -139,6 +140,24 @@ def test_pytorchs_own_threads_are_found():
 def test_tasks_run_side_by_side(whose_threads):
     both = Barrier(2, timeout=60)
     threads.run([both.wait, both.wait])  # would time out if one had to wait for the other
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.skipif(not hasattr(signal, "setitimer") or threads._openmp() is None, reason="no timers, or no OpenMP")
+def test_an_interrupt_is_never_lost_in_pytorchs_threads():
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for trial in range(200):
+            with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - the interrupt may come at any line
+                signal.setitimer(signal.ITIMER_REAL, 1e-4 * (1 + trial % 20))
+                for _ in range(100_000):
+                    threads.run([int, int])
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_many_threads_may_call_at_once(no_thread_is_too_small, whose_threads):

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
 from pathlib import Path
-from threading import Lock
+from threading import Lock, get_ident
 from typing import Any
 
 import torch
@@ -41,13 +41,14 @@ def run(tasks: Sequence[Callable[[], object]]) -> None:
 
 
 def _run_in_team(tasks: Sequence[Callable[[], object]], parallel: Any) -> None:
-    waiting, errors = deque(tasks), []
+    waiting, errors, finished = deque(tasks), [], set()
 
     def body(_: object) -> None:
         while True:  # the team may be smaller than asked for
             try:
                 task = waiting.popleft()
             except IndexError:
+                finished.add(get_ident())
                 return
             try:
                 task()
@@ -57,6 +58,8 @@ def _run_in_team(tasks: Sequence[Callable[[], object]], parallel: Any) -> None:
     parallel(_BODY(body), None, len(tasks), 0)
     if errors:
         raise errors[0]
+    if get_ident() not in finished:  # Ctrl-C came between two lines of `body`: C code cannot pass it on, and must not lose it
+        raise KeyboardInterrupt
 
 
 def _run_in_pool(tasks: Sequence[Callable[[], object]]) -> None:

@@ -69,9 +69,19 @@ def check_floating(value: object, name: str, meaning: str) -> Tensor:
     return tensor
 
 
+def transformed() -> bool:
+    """Whether we are inside a transform of ``torch.func`` (grad, jvp, vmap, ...) or forward-mode differentiation.
+
+    Compiled operators know neither; forward mode would even take their derivative for zero without a word. There is no public way to ask.
+    """
+    if torch.compiler.is_compiling():
+        return False
+    return torch._C._functorch.peek_interpreter_stack() is not None or torch.autograd.forward_ad._current_level >= 0
+
+
 def check_finite(value: Tensor, name: str, where: str) -> None:
     """Refuse NaN and infinity, and tensors without data; `where` says what the first axis counts."""
-    if torch.compiler.is_compiling():  # the values are not known yet
+    if torch.compiler.is_compiling() or transformed():  # the values are not known yet, or not ours to look at
         return
     if value.is_meta:
         raise ValueError(f"`{name}` must hold data (got a tensor on the device 'meta').")

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from .backends import BACKENDS, Problem, available_backends, choose
-from .checks import check_coefficients, check_finite, check_floating, check_integer
+from .checks import check_coefficients, check_finite, check_floating, check_integer, transformed
 from .operators import check_attributes
 from .sequences import Variant
 from .walks import RandomWalk
@@ -83,6 +83,10 @@ def low_rank_features(
         recompute=bool(recompute),
     )
     name = choose(problem) if backend == "auto" or problem.is_empty else backend
+    if name != "reference" and transformed():
+        raise NotImplementedError(
+            f"backend {name!r} does not go through forward-mode differentiation and torch.func; use backend='reference' or 'auto' there."
+        )
     if torch.is_autocast_enabled(x.device.type):  # it would round the projections to a half type, and with them the increments
         with torch.autocast(x.device.type, enabled=False):
             return BACKENDS[name](problem).to(x.dtype)

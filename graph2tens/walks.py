@@ -6,6 +6,7 @@ its out-edges point to. A node without out-edges stays put (:math:`P_{ii} = 1`),
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -14,6 +15,13 @@ import torch
 from torch import Tensor
 
 from .checks import check_batch, check_edges, check_floating, check_integer, check_laziness, check_tensor, check_weight
+
+
+def for_keeps() -> AbstractContextManager[Any]:
+    """What a walk keeps must serve training later on, and tensors made in inference mode may not."""
+    if torch.compiler.is_compiling() or not torch.is_inference_mode_enabled():
+        return nullcontext()
+    return torch.inference_mode(False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,22 +61,26 @@ class RandomWalk:
     @cached_property
     def row(self) -> Tensor:
         """(E,), the node each entry steps from."""
-        nodes = torch.arange(self.num_nodes, device=self.device)
-        return torch.repeat_interleave(nodes, self.row_ptr.diff(), output_size=self.num_edges)
+        with for_keeps():
+            nodes = torch.arange(self.num_nodes, device=self.device)
+            return torch.repeat_interleave(nodes, self.row_ptr.diff(), output_size=self.num_edges)
 
     @cached_property
     def transpose(self) -> tuple[Tensor, Tensor, Tensor]:
         """CSR of the transposed pattern: (pointer, the node an entry comes from, its position in this walk's entries)."""
-        order = torch.argsort(self.col, stable=True)
-        counts = torch.bincount(self.col, minlength=self.num_nodes)
-        return _pointer(counts), self.row[order], order
+        with for_keeps():
+            order = torch.argsort(self.col, stable=True)
+            counts = torch.bincount(self.col, minlength=self.num_nodes)
+            return _pointer(counts), self.row[order], order
 
     @cached_property
     def graphs(self) -> tuple[Tensor, int]:
         """The graph of each node (n,) and the number of graphs; all nodes are one graph where there is no `batch`."""
         if self.batch is None or self.batch.numel() == 0:
-            return torch.zeros(self.num_nodes, dtype=torch.int64, device=self.device), 1
-        batch = self.batch.contiguous()
+            with for_keeps():
+                return torch.zeros(self.num_nodes, dtype=torch.int64, device=self.device), 1
+        with for_keeps():
+            batch = self.batch.contiguous()
         across = batch[self.row] != batch[self.col]
         if bool(across.any()):
             i, j = (int(end[int(across.nonzero()[0])]) for end in (self.row, self.col))

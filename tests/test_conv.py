@@ -289,6 +289,20 @@ def test_second_derivatives_with_pytorchs_operators_and_a_message_without(kind):
         gradient.sum().backward()
 
 
+@both
+def test_forward_mode_and_functional_gradients(kind):
+    conv = layer(kind, 2, 4, 2, 2)
+    x, index = torch.randn(4, 2, dtype=torch.float64), edge_index(corner("directed"))
+    direction = torch.randn_like(x)
+
+    def loss(x: Tensor) -> Tensor:
+        return conv(x, index).square().sum()
+
+    want = (loss(x + 1e-6 * direction) - loss(x - 1e-6 * direction)) / 2e-6
+    torch.testing.assert_close(torch.func.jvp(loss, (x,), (direction,))[1], want, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close((torch.func.grad(loss)(x) * direction).sum(), want, rtol=1e-5, atol=1e-6)
+
+
 FORMS = {
     "EdgeIndex": lambda index, n: EdgeIndex(index, sparse_size=(n, n)),
     "sorted EdgeIndex": lambda index, n: EdgeIndex(index, sparse_size=(n, n)).sort_by("row").values,

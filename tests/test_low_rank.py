@@ -264,6 +264,22 @@ def test_autocast_does_not_round_the_projections():
     torch.testing.assert_close(inside, g2t.low_rank_features(x, walk, components, length=3), rtol=0, atol=0)
 
 
+@pytest.mark.parametrize("backend", ["torch", "numba"])
+def test_forward_mode_is_refused_where_it_would_be_wrong(backend: str):
+    x, walk, components = random_problem("triangle", degree=2)
+    with pytest.raises(NotImplementedError, match="backend='reference'"):
+        torch.func.jvp(lambda x: g2t.low_rank_features(x, walk, components, length=2, backend=backend), (x,), (x,))
+
+
+@every_backend
+def test_a_walk_first_used_in_inference_mode_serves_training(backend: str):
+    x, walk, components = random_problem("triangle", degree=2)
+    with torch.inference_mode():
+        g2t.low_rank_features(x, walk, components, length=2, backend=backend)
+    g2t.low_rank_features(x.requires_grad_(), walk, components.requires_grad_(), length=2, backend=backend).sum().backward()
+    assert x.grad is not None
+
+
 @every_backend
 def test_nothing_in_nothing_out(backend: str):
     components = torch.ones(2, 3, 4, requires_grad=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from torch import Tensor
 
+from ..checks import transformed
 from . import numba_cpu, reference, torch_spmm
 from .problem import Problem as Problem
 
@@ -22,7 +23,10 @@ def available_backends() -> list[str]:
 
 
 def choose(problem: Problem) -> str:
-    """The backend that ``"auto"`` stands for: `numba` on the CPU, `torch` elsewhere, and `reference` where there is nothing to compute."""
-    if problem.is_empty:
+    """The backend that ``"auto"`` stands for: `numba` on the CPU, `torch` elsewhere.
+
+    `reference` where there is nothing to compute, and inside transforms of ``torch.func``, which only plain operators go through.
+    """
+    if problem.is_empty or transformed():
         return "reference"
     return "numba" if problem.x.device.type == "cpu" else "torch"

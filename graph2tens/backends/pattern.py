@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..walks import RandomWalk
+from ..walks import RandomWalk, for_keeps
 from .compiling import Compiled, compiled
 
 _BLOCKS = 1024  # at most about so many blocks of nodes, however large the graph
@@ -19,7 +19,8 @@ def pattern(walk: RandomWalk) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Pointer, rows and positions of the transposed pattern as ``walk.transpose`` has them, and the blocks; kept with the walk."""
     known: tuple[Tensor, tuple[Tensor, Tensor, Tensor, Tensor]] | None = walk.derived.get("pattern")
     if known is None or known[0] is not walk.col:
-        known = (walk.col, _pattern(walk.row_ptr, walk.col))
+        with for_keeps():
+            known = (walk.col, _pattern(walk.row_ptr, walk.col))
         if not torch.compiler.is_compiling():
             walk.derived["pattern"] = known
     return known[1]

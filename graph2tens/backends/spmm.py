@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from ..walks import RandomWalk
+from ..walks import RandomWalk, for_keeps
 
 _CHUNK_NUMBERS = 2**22  # edges x columns that exist at a time, where a product along the edges is needed
 
@@ -38,8 +38,9 @@ class Pattern(NamedTuple):
         if known is not None and known[0] is walk.col:
             return known[1]
         t_ptr, t_row, position = walk.transpose
-        inverse = torch.empty_like(position).scatter_(0, position, torch.arange(position.numel(), device=position.device))
-        pattern = cls(walk.row_ptr, walk.col, walk.row, t_ptr, t_row, walk.col[position], position, inverse)
+        with for_keeps():
+            inverse = torch.empty_like(position).scatter_(0, position, torch.arange(position.numel(), device=position.device))
+            pattern = cls(walk.row_ptr, walk.col, walk.row, t_ptr, t_row, walk.col[position], position, inverse)
         if not torch.compiler.is_compiling():
             walk.derived["spmm"] = (walk.col, pattern)
         return pattern

@@ -134,9 +134,12 @@ def _train(run: Run, data: GraphDataset, folder: Path, fabric: Any, resume: bool
             export(folder)
             typer.echo(f"Stopped. The model so far is in {folder}; go on with the same command and --resume.", err=True)
         raise
-    if fabric.is_global_zero:
+    if fabric.is_global_zero and not (resume and (folder / RECORD).exists()):
         export(folder)
         (folder / RECORD).write_text(json.dumps(outcome.record, indent=1) + "\n")
+    elif fabric.is_global_zero:  # it had been finished: when, by which code and how fast stays as it was written down then
+        typer.echo(f"The run in {folder} is finished already; this is how it ended.", err=True)
+        outcome = replace(outcome, record=json.loads((folder / RECORD).read_text()))
     return outcome
 
 

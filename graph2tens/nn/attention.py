@@ -20,6 +20,7 @@ from torch import Tensor
 from torch.nn.functional import leaky_relu
 
 from ..backends.compiling import compiled
+from ..checks import transformed
 from ..walks import RandomWalk
 from .transition import exporting
 
@@ -44,7 +45,7 @@ def attention(
     prior = walk.probabilities.to(source.dtype)
     prior = prior.unsqueeze(1) if prior.dim() == 1 else prior
     # Weights of edges rarely want gradients, and exported programs should run where Numba is not.
-    if source.device.type != "cpu" or prior.requires_grad or exporting() or backend not in ("auto", "numba"):
+    if source.device.type != "cpu" or prior.requires_grad or exporting() or transformed() or backend not in ("auto", "numba"):
         return by_operators(walk, source, target, along, prior, negative_slope)
     none = source.new_empty(0, source.size(1))
     p: Tensor = row_softmax(source, target, none if along is None else along, prior, walk.row_ptr, walk.col, negative_slope)

@@ -5,7 +5,7 @@ what a user of `graph2tens train NCI1 --protocol authors` waits for. The first e
 does not count.
 
 The layer step is forward and backward of one G2TN layer on a batch of 128 graphs of NCI1 (d = 256, R = 128, M = 2, k = 5). The authors'
-TensorFlow code takes 0.41 s for it on two cores of the machine that the table in docs/reproduce.md names; that number is a constant here.
+TensorFlow code takes 0.41 s for it on two cores of such a machine; that number is a constant here.
 
 Needs NCI1 (`graph2tens info` says where it is looked for).
 """

@@ -180,6 +180,51 @@ def test_a_wrong_way_to_validate_is_named(validation):
         GraphTensClassifier(FEATURES, validation=validation).fit(X, Y)
 
 
+@pytest.mark.parametrize("classes", [[1, 2, 3], [-1, 0, 1], ["a", "b", "c"]], ids=str)
+def test_class_weights_are_those_of_the_users_classes(classes):
+    table, y = np.random.default_rng(0).normal(size=(30, 2)), np.array(classes * 10)
+    svm = ValidatedSVC(1.0, 1.0, class_weight={classes[1]: 50.0}, random_state=0).fit(table, y)
+    assert svm.svc_.class_weight_.tolist() == [1, 50, 1]
+    assert (svm.predict(table) == classes[1]).mean() > 0.5
+    with pytest.raises(ValueError, match="not in class_weight"):
+        ValidatedSVC(class_weight={"other": 2.0}).fit(table, y)
+
+
+def test_the_classifier_hands_class_weights_on_and_a_fold_may_lack_a_class():
+    weighted = GraphTensClassifier(FEATURES, C=1, gamma=1, class_weight={"ring": 9.0}, random_state=0).fit(X, Y)
+    assert weighted.svm_.svc_.class_weight_.tolist() == [1, 9]
+    rare = ["rare", *Y[1:]]
+    weighted = GraphTensClassifier(FEATURES, C=1, gamma=1, class_weight={"rare": 9.0}, random_state=0).fit(X, rare)
+    assert weighted.svm_.svc_.class_weight_.tolist() == [1, 9, 1]
+
+
+def test_a_number_is_the_only_candidate():
+    search = GridSearchCV(GraphTensClassifier(FEATURES, gamma=0.5, random_state=0), {"C": [1, 10.0]}, cv=2, error_score="raise").fit(X, Y)
+    svm = search.best_estimator_.svm_
+    assert [(row["C"], row["gamma"]) for row in svm.validation_table_] == [(search.best_params_["C"], 0.5)]
+    one, same = (GraphTensClassifier(FEATURES, C=C, gamma=np.float32(0.5), random_state=0).fit(X, Y) for C in (3, [3.0]))
+    np.testing.assert_array_equal(one.predict_proba(X), same.predict_proba(X))
+
+
+@pytest.mark.parametrize("name", ["C", "gamma"])
+@pytest.mark.parametrize(
+    "value", [(), "scale", ["1", "2"], None, 0, [1.0, -1.0], np.nan, np.inf, True, [[1.0]], [[1.0], [1.0, 2.0]]], ids=str
+)
+def test_wrong_candidates_are_named(name, value):
+    with pytest.raises(ValueError, match=f"`{name}` must be a positive number or a list of them"):
+        GraphTensClassifier(FEATURES, **{name: value}).fit(X, Y)
+    with pytest.raises(ValueError, match=f"`{name}` must"):
+        ValidatedSVC(**{name: value}).fit(np.eye(4), [0, 1, 0, 1])
+
+
+def test_to_search_over_the_features_they_must_be_given():
+    with pytest.raises(ValueError, match=r"`features` must be given to set `features__degree` .*features=GraphTensFeatures\(\)"):
+        GridSearchCV(GraphTensClassifier(), {"features__degree": [1, 2]}).fit(X, Y)
+    given = GraphTensClassifier().set_params(features=GraphTensFeatures(), features__degree=3)
+    assert given.features.degree == 3
+    assert given.set_params(C=2.0) is given
+
+
 def test_decisions_have_the_shape_of_scikit_learns():
     two = clone(ESTIMATORS["classifier"]).fit(X, Y)
     assert two.decision_function(X).shape == (24,)

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .features import GraphTensFeatures, own_features
 from .inputs import as_graphs
+from .svm import candidates
 from .targets import check_targets
 from .validated_svc import ValidatedSVC
 
@@ -21,7 +22,8 @@ class GraphTensClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Args:
         features: the transformer; by default ``GraphTensFeatures()``. Any transformer of lists of graphs will do. Its
-            `random_state` and `n_jobs` are those of the classifier unless it has its own.
+            `random_state` and `n_jobs` are those of the classifier unless it has its own. Give ``features=GraphTensFeatures()`` to
+            search over its arguments: ``GridSearchCV(GraphTensClassifier(GraphTensFeatures()), {"features__degree": [1, 2]})``.
         C, gamma, validation, refit, class_weight, tol: of the SVM, see :class:`ValidatedSVC`.
         n_jobs: threads; None is 1, -1 is all cores.
         random_state: an integer makes everything reproducible.
@@ -37,8 +39,8 @@ class GraphTensClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         features: GraphTensFeatures | None = None,
         *,
-        C: Sequence[float] = (1.0, 3.0, 10.0, 100.0),
-        gamma: Sequence[float] = (0.1, 0.5, 1.0, 2.0, 4.0),
+        C: float | Sequence[float] = (1.0, 3.0, 10.0, 100.0),
+        gamma: float | Sequence[float] = (0.1, 0.5, 1.0, 2.0, 4.0),
         validation: float | int | str = "auto",
         refit: bool = True,
         class_weight: Any = None,
@@ -58,6 +60,14 @@ class GraphTensClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
 
+    def set_params(self, **params: Any) -> Self:
+        """Set arguments, ``features__degree`` those of the transformer, which must have been given."""
+        nested = [name for name in params if name.startswith("features__")]
+        if nested and params.get("features", self.features) is None:
+            raise ValueError(f"`features` must be given to set `{nested[0]}` (got None). Did you mean features=GraphTensFeatures()?")
+        super().set_params(**params)
+        return self
+
     def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> Self:
         """Compute features, choose C and gamma, fit the SVM.
 
@@ -66,6 +76,8 @@ class GraphTensClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             y: their classes.
             X_val, y_val: graphs and classes to choose C and gamma by; nothing else is learnt from them.
         """
+        for name in ("C", "gamma"):  # before the features are computed, which takes time
+            candidates(getattr(self, name), name)
         graphs = as_graphs(X)
         y = check_targets(y, len(graphs))
         made = own_features(self)

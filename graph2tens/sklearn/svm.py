@@ -54,6 +54,17 @@ def typical(distances: NDArray[np.float64]) -> float:
     return float(np.median(positive)) if positive.size else 1.0
 
 
+def candidates(values: Any, name: str) -> tuple[float, ...]:
+    """The values to choose from; a number alone is the only candidate."""
+    try:
+        numbers = np.atleast_1d(np.asarray(values))
+    except ValueError:  # lists of several lengths
+        numbers = np.empty(0)
+    if numbers.dtype.kind not in "iuf" or numbers.ndim > 1 or not numbers.size or not ((numbers > 0) & np.isfinite(numbers)).all():
+        raise ValueError(f"`{name}` must be a positive number or a list of them, the candidates (got {values!r}).")
+    return tuple(float(number) for number in numbers)
+
+
 @dataclass(frozen=True, eq=False)
 class Choice:
     """The best C and gamma, how well they did in validation, and the temperature that turns decisions into probabilities."""

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import check_random_state
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .svm import Fold, Standardiser, choose, decisions, fit_svc, probabilities, squared_distances, typical
+from .svm import Fold, Standardiser, candidates, choose, decisions, fit_svc, probabilities, squared_distances, typical
 from .targets import check_targets, known_classes, set_aside
 
 FEW = 1000  # rows below which the internal validation uses every row once
@@ -27,12 +28,12 @@ class ValidatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     that turns decisions into probabilities. All candidates share one matrix of distances. Time and memory grow with the square of the rows.
 
     Args:
-        C, gamma: the candidates.
+        C, gamma: the candidates; a number is the only one.
         validation: how candidates are compared if :meth:`fit` gets no validation data: a share of the rows to set aside (stratified), a
             number of folds, or ``"auto"``: 5 folds below 1000 rows, a tenth of the rows from there on.
         refit: after the choice, fit to all rows of :meth:`fit`; otherwise to those not set aside. Validation data given by the
             caller is never trained on.
-        class_weight, tol: as in :class:`sklearn.svm.SVC`.
+        class_weight, tol: as in :class:`sklearn.svm.SVC`: a dictionary has classes of `y` for keys, those it leaves out weigh 1.
         n_jobs: threads; None is 1, -1 is all cores.
         random_state: of the rows set aside.
         verbose: progress, as joblib has it.
@@ -47,8 +48,8 @@ class ValidatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        C: Sequence[float] = (1.0, 3.0, 10.0, 100.0),
-        gamma: Sequence[float] = (0.1, 0.5, 1.0, 2.0, 4.0),
+        C: float | Sequence[float] = (1.0, 3.0, 10.0, 100.0),
+        gamma: float | Sequence[float] = (0.1, 0.5, 1.0, 2.0, 4.0),
         *,
         validation: float | int | str = "auto",
         refit: bool = True,
@@ -76,6 +77,7 @@ class ValidatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             y: classes.
             X_val, y_val: rows and classes to choose by; nothing else is learnt from them.
         """
+        Cs, gammas = candidates(self.C, "C"), candidates(self.gamma, "gamma")
         X, y = validate_data(self, X, y)
         check_classification_targets(y)
         self.classes_, target = np.unique(y, return_inverse=True)
@@ -93,7 +95,7 @@ class ValidatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             folds = self._folds(target)
             if not self.refit and len(folds) == 1:
                 training = np.asarray(folds[0][0])
-        self._fit_svm(table, target, folds, training)
+        self._fit_svm(table, target, folds, training, Cs, gammas)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -111,14 +113,22 @@ class ValidatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         values = self._decide(X)
         return values[:, 1] - values[:, 0] if self.classes_.size == 2 else values
 
-    def _fit_svm(self, table: NDArray[Any], target: NDArray[np.int64], folds: list[Fold], training: NDArray[np.int64]) -> None:
+    def _fit_svm(
+        self,
+        table: NDArray[Any],
+        target: NDArray[np.int64],
+        folds: list[Fold],
+        training: NDArray[np.int64],
+        Cs: Sequence[float],
+        gammas: Sequence[float],
+    ) -> None:
         self.svc_, self.temperature_ = None, 1.0
         self.C_, self.gamma_, self.validation_accuracy_, self.validation_table_ = None, None, None, []
         if self.classes_.size < 2:
             return
         distances = squared_distances(table)
-        options = {"class_weight": self.class_weight, "tol": self.tol}
-        choice = choose(distances, target, folds, self.C, self.gamma, n_jobs=self.n_jobs, verbose=self.verbose, **options)
+        options = {"class_weight": self._weights(), "tol": self.tol}
+        choice = choose(distances, target, folds, Cs, gammas, n_jobs=self.n_jobs, verbose=self.verbose, **options)
         self.C_, self.gamma_, self.temperature_ = choice.C, choice.gamma, choice.temperature
         self.validation_accuracy_, self.validation_table_ = choice.accuracy, choice.table
         inside = distances[np.ix_(training, training)]
@@ -126,6 +136,12 @@ class ValidatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.svc_ = fit_svc(np.exp(-self.rate_ * inside), target[training], choice.C, **options)
         # Only support vectors matter from now on, so only their features are kept.
         self.support_features_ = table[training][self.svc_.support_]
+
+    def _weights(self) -> Any:
+        """`class_weight` by the numbers of classes, which the machines know them by; all of them, since a fold may lack some."""
+        if not isinstance(self.class_weight, dict):
+            return self.class_weight
+        return dict(enumerate(compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_)))
 
     def _decide(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self, "standardiser_")

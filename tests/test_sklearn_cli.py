@@ -18,6 +18,7 @@ from graph2tens.cli.features import unusual
 from graph2tens.datasets import load
 from graph2tens.experiments.config import KEY
 from graph2tens.sklearn import GraphTensFeatures
+from graph2tens.sklearn.evaluate import fingerprint
 
 FAST = ["--layers", "2", "--functionals", "8", "--waves", "8", "--jobs", "1"]
 
@@ -88,6 +89,47 @@ def test_recorded_splits_are_not_computed_again(tmp_path):
     again = call("classify", folder, "--seeds", "0,1", "--out", tmp_path, "--json", *FAST)
     assert again.stdout.splitlines()[0] == first.stdout.splitlines()[0]
     assert len((tmp_path / "features.jsonl").read_text().splitlines()) == 2
+
+
+def test_splits_that_were_recorded_before_say_so(tmp_path):
+    folder = write_tu(tmp_path / "DATA", "node_labels")
+    assert "recorded before" not in call("classify", folder, "--seeds", "0", "--out", tmp_path, *FAST).stdout
+    shown = call("classify", folder, "--seeds", "0,1", "--out", tmp_path, *FAST).stdout.splitlines()
+    assert ["(recorded before)" in line for line in shown if " split " in line and "test" in line] == [True, False]
+
+
+@pytest.mark.parametrize("seeds", ["0", "1"], ids=["the same split", "another split"])
+def test_results_of_other_data_of_the_same_name_are_not_taken(seeds, tmp_path):
+    one, other = write_tu(tmp_path / "one" / "DATA", "node_labels"), write_tu(tmp_path / "other" / "DATA", "node_labels", graphs=60)
+    call("classify", one, "--seeds", "0", "--out", tmp_path, *FAST)
+    before = (tmp_path / "features.jsonl").read_text()
+    result = call("classify", other, "--seeds", seeds, "--out", tmp_path, *FAST)
+    assert result.exit_code == 1
+    assert result.stderr == f"Error: {tmp_path / 'features.jsonl'} holds results of other data of the name 'DATA'; choose another --out\n"
+    assert (tmp_path / "features.jsonl").read_text() == before
+    assert call("classify", other, "--seeds", seeds, "--out", tmp_path / "elsewhere", *FAST).exit_code == 0
+
+
+def test_records_without_a_fingerprint_are_taken_where_a_name_stands_for_certain_data(tmp_path):
+    for name, code in (("MUTAG", 0), ("DATA", 1)):
+        folder, path = write_tu(tmp_path / name, "node_labels"), tmp_path / f"out {name}" / "features.jsonl"
+        call("classify", folder, "--seeds", "0", "--out", path.parent, *FAST)
+        record = json.loads(path.read_text())
+        assert record["options"].pop("fingerprint") == fingerprint(load(folder))
+        path.write_text(json.dumps(record) + "\n")
+        assert call("classify", folder, "--seeds", "0", "--out", path.parent, *FAST).exit_code == code
+
+
+@pytest.mark.parametrize("kind", ["A", "graph_labels", "node_attributes", "edge_labels"])
+def test_a_fingerprint_tells_data_apart_and_folders_not(kind, tmp_path):
+    files = "node_attributes edge_labels"
+    one, same, other = (write_tu(tmp_path / place / "DATA", files) for place in ("one", "same", "other"))
+    path = other / f"DATA_{kind}.txt"
+    lines = path.read_text().splitlines()
+    changed = {"A": lines[1], "graph_labels": lines[1], "node_attributes": "0.25, 7", "edge_labels": "5"}[kind]
+    path.write_text("\n".join([changed, *lines[1:]]) + "\n")
+    marks = [fingerprint(load(folder)) for folder in (one, same, other)]
+    assert marks[0] == marks[1] != marks[2]
 
 
 CLAIM_AND_WAIT = """

@@ -12,6 +12,7 @@ import typer
 from .features import Degree, DegreeAttribute, Functionals, Increments, Layers, WalkLength, Waves, WithTime, ZeroStart, unusual
 
 if TYPE_CHECKING:
+    from ..datasets import GraphDataset
     from ..experiments.store import Key, Record, RunStore
 
 MODELS = {"features": "GraphTensFeatures+SVM", "wl": "WL+SVM"}
@@ -42,7 +43,7 @@ def classify(
 
     For each split: features of all graphs, an SVM whose C and width are chosen on the validation part, accuracy on the test part. Each
     finished split becomes one line of OUT/features.jsonl, like the runs of [bold]graph2tens reproduce[/bold]; started twice, the command
-    shares the splits out.
+    shares the splits out. Results of other data of the same name need another OUT.
 
     Examples:
 
@@ -54,7 +55,7 @@ def classify(
     from ..experiments.config import KEY
     from ..experiments.provenance import cores
     from ..experiments.store import RunStore
-    from ..sklearn.evaluate import TABLE, evaluate
+    from ..sklearn.evaluate import TABLE, evaluate, fingerprint
     from .reproduce import parse_seeds
 
     if method not in (*MODELS, "both"):
@@ -75,6 +76,7 @@ def classify(
         "pooling": pooling,
     }
     data = load(dataset, data_root)
+    mark = fingerprint(data)
     keys = []
     with RunStore(out / f"{TABLE}.jsonl", KEY) as store:
         for model in MODELS.values() if method == "both" else [MODELS[method]]:
@@ -83,27 +85,36 @@ def classify(
             for seed in numbers:
                 key = (TABLE, data.name, model, variant, 0, "authors", seed, None)
                 keys.append(key)
-                record = _recorded(store).get(key)
+                record, made = _recorded(store, data, mark).get(key), False
                 if record is None:
-                    with store.claim(key) as mine:
-                        if mine:
+                    with store.claim(key) as made:
+                        if made:
                             store.append(evaluate(data, model, seed, variant=variant, n_jobs=jobs or cores(), **options))
-                    record = _recorded(store).get(key)
+                    record = _recorded(store, data, mark).get(key)
                 if record is None:
                     print(f"{_name(model, variant)} split {seed}: another process is at it", file=sys.stderr, flush=True)
                 elif as_json:
                     print(json.dumps(record), flush=True)
                 else:
-                    _show_split(record)
+                    _show_split(record, made)
     if not as_json:
-        found = _recorded(store)  # other processes may have finished meanwhile
+        found = _recorded(store, data, mark)  # other processes may have finished meanwhile
         _show_summary(data.name, [found[key] for key in keys if key in found])
         print(f"Records: {store.path}")
 
 
-def _recorded(store: RunStore) -> dict[Key, Record]:
-    """Finished runs by their keys, of equal keys the first."""
-    return {store.key(record): record for record in reversed(store.records())}
+def _recorded(store: RunStore, data: GraphDataset, mark: str) -> dict[Key, Record]:
+    """Finished runs by their keys, of equal keys the first. Runs are known by the name of their data, which must not be other data."""
+    from ..datasets import BUILT_IN, DataError
+    from ..datasets.loading import TU_SPELLINGS
+
+    # Records from before there were fingerprints are trusted where a name stands for certain data.
+    unmarked = mark if data.name in (*BUILT_IN, *TU_SPELLINGS.values()) else None
+    records = store.records()
+    for record in records:
+        if record.get("dataset") == data.name and (record.get("options") or {}).get("fingerprint", unmarked) != mark:
+            raise DataError(f"{store.path} holds results of other data of the name {data.name!r}; choose another --out")
+    return {store.key(record): record for record in reversed(records)}
 
 
 def variant_name(options: dict[str, Any]) -> str:
@@ -115,10 +126,11 @@ def _name(model: str, variant: str) -> str:
     return model if variant == "base" else f"{model} {variant}"
 
 
-def _show_split(record: Record) -> None:
+def _show_split(record: Record, made: bool) -> None:
     print(
         f"{_name(record['model'], record['variant'])} split {record['seed']}: "
-        f"test {record['test_accuracy']:.2%}, validation {record['validation_accuracy']:.2%}, {record['seconds']:.1f} s",
+        f"test {record['test_accuracy']:.2%}, validation {record['validation_accuracy']:.2%}, {record['seconds']:.1f} s"
+        f"{'' if made else ' (recorded before)'}",
         flush=True,
     )
 

@@ -211,6 +211,23 @@ def test_a_wrong_argument_is_named_in_fit_and_not_before(name, value):
         features.fit(corner_data())
 
 
+def test_a_generator_of_graphs_will_do():
+    data = corner_data()
+    expected = GraphTensFeatures(**SMALL).fit_transform(data)
+    np.testing.assert_array_equal(GraphTensFeatures(**SMALL).fit_transform(graph for graph in data), expected)
+    np.testing.assert_array_equal(GraphTensFeatures(**SMALL).fit(data).transform(graph for graph in data), expected)
+
+
+@pytest.mark.parametrize("options", [{}, {"pooling": None}, {"batch_size": 1}, {"functionals": "exact"}], ids=str)
+@pytest.mark.parametrize("size", [1e25, 1e200])
+@pytest.mark.filterwarnings("error")
+def test_attributes_beyond_all_bounds_are_refused_with_the_number_of_the_graph(options, size):
+    adjacency, x = np.ones((3, 3)), np.array([[1.0, -2], [0, 1], [3, 0]])
+    features = GraphTensFeatures(**{**SMALL, **options}).fit([(adjacency, x), (adjacency, 2 * x)])
+    with pytest.raises(ValueError, match=r"graph 2 of `X` must have attributes of a size like those of the training graphs \(got"):
+        features.transform([(adjacency, x), (adjacency, 3 * x), (adjacency, size * x), (adjacency, x)])
+
+
 def test_attributes_of_any_size_give_features_of_the_same_size():
     adjacency, x = np.ones((3, 3)), np.array([[1.0, -2], [0, 1], [3, 0]])
     small = GraphTensFeatures(**SMALL).fit_transform([(adjacency, 1e-6 * x)])

@@ -100,6 +100,57 @@ def test_labels_of_mixed_types_are_sorted_without_complaint():
     assert len(Encoder.fit(as_graphs([graph]), degree_attribute=False, handle_unknown="ignore").labels) == 3
 
 
+@pytest.mark.parametrize("kind", [torch.tensor, np.int64, np.array], ids=["tensor", "NumPy number", "array"])
+def test_labels_compare_by_value_whatever_holds_them(kind):
+    plain, held = nx.path_graph(4), nx.path_graph(4)
+    for graph, hold in ((plain, int), (held, kind)):
+        nx.set_node_attributes(graph, {node: hold(node % 2) for node in graph}, "label")
+        nx.set_edge_attributes(graph, {edge: hold(edge[0] % 2) for edge in graph.edges}, "label")
+    (read,) = as_graphs([held])
+    assert read.labels == [0, 1, 0, 1]
+    assert {type(label) for label in [*read.labels, *read.edge_labels]} == {int}
+    features = GraphTensFeatures(**SMALL).fit([plain])
+    assert GraphTensFeatures(**SMALL).fit([held]).encoder_.names == features.encoder_.names
+    np.testing.assert_array_equal(features.transform([held]), features.transform([plain]))
+
+
+@pytest.mark.parametrize(
+    ("label", "kind", "message"),
+    [
+        (float("nan"), ValueError, r"graph 1 of `X` must have a label wherever others have one \(got NaN\)"),
+        (torch.tensor(float("nan")), ValueError, r"graph 1 .*NaN"),
+        (torch.tensor([1, 2]), TypeError, r"graph 1 of `X` must have single values for labels \(got Tensor of shape \(2,\)\)"),
+        (["C"], TypeError, r"graph 1 .*hashable values"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_a_label_is_named(label, kind, message):
+    graph = nx.path_graph(2)
+    nx.set_node_attributes(graph, label, "label")
+    with pytest.raises(kind, match=message):
+        as_graphs([nx.path_graph(2), graph])
+
+
+def test_missing_labels_of_arrays_are_named():
+    with pytest.raises(ValueError, match=r"graph 0 .*NaN"):
+        as_graphs([Data(edge_index=EDGE, num_nodes=2, label=torch.tensor([1, np.nan]))])
+    with pytest.raises(ValueError, match=r"graph 0 .*NaN"):
+        as_graphs([(np.eye(2), np.array(["C", np.nan], dtype=object))])
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float8_e4m3fn, torch.float16], ids=str)
+def test_short_floating_numbers_are_read(dtype):
+    x, weight = torch.tensor([[0.5, 2], [-1, 1]]), torch.tensor([2.0, 0.5])
+    plain = Data(x=x, edge_index=EDGE, edge_weight=weight, edge_attr=x)
+    short = Data(x=x.to(dtype), edge_index=EDGE, edge_weight=weight.to(dtype), edge_attr=x.to(dtype))
+    graph = nx.path_graph(2)
+    nx.set_node_attributes(graph, {node: row.to(dtype) for node, row in enumerate(x)}, "x")
+    read, expected, from_networkx = as_graphs([short, plain, graph])
+    for name in ("attributes", "weights", "edge_attributes"):
+        np.testing.assert_array_equal(getattr(read, name), getattr(expected, name))
+    np.testing.assert_array_equal(from_networkx.attributes, x)
+
+
 def test_edge_labels_and_attributes_are_averaged_over_the_edges_that_leave_a_node():
     graph = nx.DiGraph()
     graph.add_edge(0, 1, label="single", x=1.0)

@@ -86,7 +86,11 @@ class Encoder:
             width = (0 if self.edge_scaler is None else self.edge_scaler.shift.size) + len(self.edge_labels or ())
             parts.append(np.zeros((graph.num_nodes, width)))
         x = np.concatenate(parts, axis=1) if parts else np.zeros((graph.num_nodes, 0))
-        return (x if x.shape[1] else np.ones((graph.num_nodes, 1))).astype(np.float32)
+        with np.errstate(over="ignore"):  # said below, with the number of the graph
+            single = (x if x.shape[1] else np.ones((graph.num_nodes, 1))).astype(np.float32)
+        if not np.isfinite(single).all():
+            raise ValueError(f"{where} must have attributes of a size like those of the training graphs (got some beyond float32).")
+        return single
 
     def _indicators(self, labels: list[Hashable] | None, values: tuple[Hashable, ...], where: str, name: str) -> Floats:
         if labels is None:

@@ -144,11 +144,19 @@ class GraphTensFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.n_features_out_ = len(self.get_feature_names_out())
         return self
 
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Singles:
+        """``fit(X).transform(X)``, but X is read once, so a generator will do."""
+        graphs = as_graphs(X)
+        return self.fit(graphs).transform(graphs)
+
     def transform(self, X: Any) -> Singles:
         """Features of graphs, seen in training or not.
 
         Shapes:
             - **output:** (number of graphs, n_features_out_) float32; with ``pooling=None`` a row for every node, graph after graph
+
+        Raises:
+            ValueError: if features of a graph are not finite, since products of its attributes leave the range of float32.
         """
         check_is_fitted(self)
         graphs = as_graphs(X)
@@ -177,6 +185,19 @@ class GraphTensFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.array(names, dtype=object)
 
     def _transform_batch(self, graphs: Sequence[OneGraph], first: int) -> Singles:
+        """Features of some graphs, of which `first` is the number of the first in `X`."""
+        with np.errstate(over="ignore", invalid="ignore"):  # said below, with the number of the graph
+            table = self._compute(graphs, first)
+        finite = np.isfinite(table).all(axis=1)
+        if not finite.all():
+            rows = np.ones(len(graphs), dtype=np.int64) if self.pooling else np.array([graph.num_nodes for graph in graphs])
+            place = first + int(np.repeat(np.arange(len(graphs)), rows)[~finite][0])
+            raise ValueError(
+                f"graph {place} of `X` must have attributes of a size like those of the training graphs (got features that are not finite)."
+            )
+        return table
+
+    def _compute(self, graphs: Sequence[OneGraph], first: int) -> Singles:
         described = self.encoder_.transform(graphs, first)
         ptr = np.concatenate([[0], np.cumsum([graph.num_nodes for graph in graphs])])
         if self.functionals == "exact":

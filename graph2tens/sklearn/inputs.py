@@ -9,11 +9,12 @@ adjacency                   a square matrix alone: a graph without attributes
 
 Floating numbers are *attributes*: they have a size. Integers and strings, one for each node, are *labels*: they only differ. So a vector
 ``x`` (n,) or (n, 1) of integers is taken for labels, while a table of several columns is taken for attributes whatever its type.
-A PyG ``Batch`` stands for the list of its graphs.
+Labels may be Python, NumPy or 0-dimensional torch values alike. A PyG ``Batch`` stands for the list of its graphs.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -136,10 +137,9 @@ def _from_networkx(graph: Any, where: str) -> OneGraph:
     e = _of_all(properties, "x", where, "edges")
     edge_attributes, edge_labels = _attributes_or_labels(None if e is None else _stack(e, where), len(properties), where, "x of edges")
     edge_named = _of_all(properties, "label", where, "edges")
-    labels = labels if named is None else list(named)
-    return OneGraph(
-        len(nodes), edges, weights, attributes, labels, edge_attributes, edge_labels if edge_named is None else list(edge_named)
-    )
+    labels = labels if named is None else _plain_labels(named, where)
+    edge_labels = edge_labels if edge_named is None else _plain_labels(edge_named, where)
+    return OneGraph(len(nodes), edges, weights, attributes, labels, edge_attributes, edge_labels)
 
 
 def _from_matrix(adjacency: Any, attributes: Any, where: str) -> OneGraph:
@@ -170,7 +170,7 @@ def _attributes_or_labels(values: Any, count: int, where: str, name: str = "x") 
         raise ValueError(f"{where} must have `{name}` of shape (n,) or (n, columns) (got {table.shape}).")
     column = table.ndim == 1 or table.shape[1] == 1
     if column and (table.dtype.kind in "iubUSO"):
-        return None, table.reshape(-1).tolist()
+        return None, _plain_labels(table.reshape(-1).tolist(), where)
     if table.dtype.kind not in "biuf":
         raise TypeError(f"{where} must have numbers in the columns of `{name}` (got {table.dtype}).")
     return (table[:, None] if table.ndim == 1 else table).astype(np.float64), None
@@ -180,12 +180,30 @@ def _labels(values: Any, count: int, where: str, name: str) -> list[Hashable]:
     array = _array(values, where, name).reshape(-1)
     if array.size != count:
         raise ValueError(f"{where} must have one `{name}` for each of its {count} nodes (got {array.size}).")
-    return array.tolist()
+    return _plain_labels(array.tolist(), where)
+
+
+def _plain_labels(labels: Sequence[Any], where: str) -> list[Hashable]:
+    """Labels that compare by value: tensors hash by identity, so each would be a label of its own; NaN differs from itself."""
+    plain = []
+    for label in labels:
+        if isinstance(label, (torch.Tensor, np.ndarray, np.generic)):
+            if label.ndim:
+                raise TypeError(f"{where} must have single values for labels (got {type(label).__name__} of shape {tuple(label.shape)}).")
+            label = label.item()
+        try:
+            hash(label)
+        except TypeError:
+            raise TypeError(f"{where} must have numbers, strings or other hashable values for labels (got {label!r}).") from None
+        if isinstance(label, float) and math.isnan(label):
+            raise ValueError(f"{where} must have a label wherever others have one (got NaN).")
+        plain.append(label)
+    return plain
 
 
 def _array(values: Any, where: str, name: str) -> NDArray[Any]:
     if isinstance(values, torch.Tensor):
-        return values.detach().cpu().to_dense().numpy()
+        return _numpy(values)
     if scipy.sparse.issparse(values):
         return values.toarray()  # type: ignore[no-any-return]
     try:
@@ -195,7 +213,14 @@ def _array(values: Any, where: str, name: str) -> NDArray[Any]:
 
 
 def _numbers(values: Any) -> Floats:
-    return np.asarray(values.detach().cpu().numpy() if isinstance(values, torch.Tensor) else values, dtype=np.float64)
+    return np.asarray(_numpy(values) if isinstance(values, torch.Tensor) else values, dtype=np.float64)
+
+
+def _numpy(tensor: torch.Tensor) -> NDArray[Any]:
+    """NumPy has neither bfloat16 nor the floating numbers of 8 bits; float32 holds them exactly."""
+    tensor = tensor.detach().cpu().to_dense()
+    known = not tensor.is_floating_point() or tensor.dtype in (torch.float16, torch.float32, torch.float64)
+    return (tensor if known else tensor.float()).numpy()
 
 
 def _weight(value: Any, where: str) -> float:
@@ -218,7 +243,7 @@ def _of_all(items: Sequence[dict[str, Any]], name: str, where: str, what: str) -
 
 
 def _stack(values: list[Any], where: str) -> NDArray[Any]:
-    rows = [np.asarray(value.detach().cpu() if isinstance(value, torch.Tensor) else value) for value in values]
+    rows = [_numpy(value) if isinstance(value, torch.Tensor) else np.asarray(value) for value in values]
     if any(row.shape != rows[0].shape for row in rows):
         raise ValueError(f"{where} must have attributes `x` of one length (got {sorted({row.shape for row in rows})}).")
     return np.stack(rows)

@@ -12,7 +12,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import CORNER_GRAPHS, Graph, corner, graphs, seeds, variants
+from layers import KINDS, both, edge_index, layer
+from strategies import CORNER_GRAPHS, corner, graphs, seeds, variants
 from torch import Tensor
 from torch_geometric import EdgeIndex
 from torch_geometric.data import Batch, Data
@@ -20,27 +21,6 @@ from worked_cases import CASES, Case, assert_close
 
 import graph2tens as g2t
 from graph2tens.nn import G2TANConv, G2TNConv, WalkConv
-
-DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else []), *(["mps"] if torch.backends.mps.is_available() else [])]
-KINDS: dict[str, Callable[..., WalkConv]] = {
-    "G2TN": lambda *sizes, **options: G2TNConv(*sizes, **options),
-    "G2TAN": lambda *sizes, **options: G2TANConv(*sizes, heads=2, **options),
-}
-both = pytest.mark.parametrize("kind", KINDS)
-
-
-def edge_index(graph: Graph) -> Tensor:
-    return torch.tensor(graph.edges.T.copy())
-
-
-def layer(kind: str, *sizes: int, seed: int = 0, **options: Any) -> WalkConv:
-    """A layer in double precision whose every parameter is random, those too that start as constants."""
-    torch.manual_seed(seed)
-    conv = KINDS[kind](*sizes, **options).double().eval()
-    with torch.no_grad():
-        for parameter in conv.parameters():
-            parameter += 0.3 * torch.randn_like(parameter)
-    return conv
 
 
 def dense(walk: g2t.RandomWalk) -> np.ndarray:
@@ -248,59 +228,6 @@ def test_constant_features_give_no_nan_in_output_or_gradient(kind, name, increme
     out.square().sum().backward()
     assert out.isfinite().all()
     assert all(tensor.grad is not None and tensor.grad.isfinite().all() for tensor in (x, *conv.parameters()))
-
-
-@pytest.mark.parametrize("device", DEVICES)
-@both
-def test_gradients_on_every_device(kind, device):
-    torch.manual_seed(0)
-    conv = KINDS[kind](3, 4, projection_bias=True, walk_length=2)
-    x, index = torch.randn(4, 3), edge_index(corner("directed"))
-    conv(x, index).square().sum().backward()
-    want = {name: parameter.grad.clone() for name, parameter in conv.named_parameters()}
-    conv.zero_grad()
-    conv.to(device)
-    conv(x.to(device), index.to(device)).square().sum().backward()
-    for name, parameter in conv.named_parameters():
-        torch.testing.assert_close(parameter.grad.cpu(), want[name])
-
-
-@both
-def test_gradients_agree_with_finite_differences(kind):
-    conv = layer(kind, 2, 4, 2, 2, projection_bias=True)
-    x, index = torch.randn(4, 2, dtype=torch.float64, requires_grad=True), edge_index(corner("directed"))
-    weight = torch.rand(index.size(1), dtype=torch.float64).add(0.5).requires_grad_()
-    names = [name for name, _ in conv.named_parameters()]
-
-    def output(x: Tensor, weight: Tensor, *values: Tensor) -> Tensor:
-        return torch.func.functional_call(conv, dict(zip(names, values, strict=True)), (x, index, weight))
-
-    assert torch.autograd.gradcheck(output, (x, weight, *conv.parameters()))
-
-
-@both
-def test_second_derivatives_with_pytorchs_operators_and_a_message_without(kind):
-    conv = layer(kind, 2, 4, 2, 2, backend="torch")
-    x, index = torch.randn(4, 2, dtype=torch.float64, requires_grad=True), edge_index(corner("directed"))
-    assert torch.autograd.gradgradcheck(lambda x: conv(x, index).square(), (x,))
-    conv.backend = "auto"
-    (gradient,) = torch.autograd.grad(conv(x, index).square().sum(), x, create_graph=True)
-    with pytest.raises(NotImplementedError, match="backend='torch'"):
-        gradient.sum().backward()
-
-
-@both
-def test_forward_mode_and_functional_gradients(kind):
-    conv = layer(kind, 2, 4, 2, 2)
-    x, index = torch.randn(4, 2, dtype=torch.float64), edge_index(corner("directed"))
-    direction = torch.randn_like(x)
-
-    def loss(x: Tensor) -> Tensor:
-        return conv(x, index).square().sum()
-
-    want = (loss(x + 1e-6 * direction) - loss(x - 1e-6 * direction)) / 2e-6
-    torch.testing.assert_close(torch.func.jvp(loss, (x,), (direction,))[1], want, rtol=1e-5, atol=1e-6)
-    torch.testing.assert_close((torch.func.grad(loss)(x) * direction).sum(), want, rtol=1e-5, atol=1e-6)
 
 
 FORMS = {

@@ -72,6 +72,19 @@ def test_functionals_are_those_of_the_expected_walk(kind, graph, rng, variant, l
     np.testing.assert_allclose(got, from_oracle(conv, x, P), rtol=1e-9, atol=1e-9)
 
 
+@both
+@settings(max_examples=30)
+@given(graphs(max_nodes=4), seeds(), st.booleans())
+def test_a_node_that_the_walk_cannot_leave_sees_itself_or_nothing(kind, graph, rng, increments):
+    stay, zero = (layer(kind, 2, 4, 3, increments=increments, projection_bias=True, isolated=isolated) for isolated in ("stay", "zero"))
+    x = torch.tensor(rng.normal(size=(graph.n, 2)))
+    trapped = [node for node in range(graph.n) if all(i != node or j == node for i, j in graph.edges)]
+    expected = stay.functionals(x, edge_index(graph)).detach()
+    if not increments:
+        expected[trapped] = 0
+    torch.testing.assert_close(zero.functionals(x, edge_index(graph)), expected, rtol=0, atol=0)
+
+
 @settings(max_examples=40)
 @given(graphs(max_nodes=5), seeds(), st.booleans(), st.sampled_from([0.0, 0.3]), st.booleans())
 def test_attention_is_a_softmax_over_the_steps_of_the_walk(graph, rng, self_loops, laziness, with_edge_attr):

@@ -66,7 +66,7 @@ def test_an_ablation_changes_one_thing():
 
 def test_a_difference_turns_one_point_of_the_code_to_the_text():
     for run in plan("differences", seeds=[0], protocol="authors"):
-        base = base_run(run.dataset, run.model, "authors")
+        base = base_run(run.dataset, run.model, "authors", khop=run.khop)
         assert (run.training != base.training) == (run.variant == "L2Mean")
         assert (run.network != base.network) == (run.variant != "L2Mean")
 

@@ -34,6 +34,7 @@ VARIANTS = {
     "AttentionDropout": "a share of the attention edges is dropped during training, as in the paper's text",
     "L2Mean": "the L2 penalty stands beside the mean loss, as in the paper's text",
     "Mixing": "a linear layer mixes the degrees after every layer, as in the paper's text",
+    "StayPut": "the walker stays at a node without edges and sees it again and again",
 }
 
 
@@ -166,4 +167,7 @@ DEPARTURES = (
         "L2Mean", "scale of the L2 penalty", "1e-4 beside the mean loss", "the loss is summed over a batch of 128, so 1e-4 acts as 1e-4/128"
     ),
     Departure("Mixing", "mixing the degrees", "a linear layer from R·M to R", "none: the M blocks of R are concatenated and scaled by 1/M"),
+    Departure(
+        "StayPut", "nodes without edges", "not stated; the walk stays put", "G2TAN gives them 0, the sum over no neighbours", ("G2TAN",)
+    ),
 )

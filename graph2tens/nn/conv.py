@@ -22,7 +22,7 @@ from ..walks import RandomWalk
 from .attention import attention
 from .dropout import dropout
 from .init import LEVELS_FROM, glorot_by_level_, lift_coefficients, squared_tensor_norms
-from .transition import as_walk, edge_attributes, exporting
+from .transition import as_walk, can_leave, edge_attributes, exporting
 
 
 class WalkConv(torch.nn.Module):
@@ -56,6 +56,8 @@ class WalkConv(torch.nn.Module):
         norm_eps: added to the variance.
         self_loops: add an edge of weight 1 from every node without self-loop to itself.
         laziness: probability that the walker stays put in a step.
+        isolated: what a node gets that the walk cannot leave: with ``"stay"`` the walker sees its attributes k more times; ``"zero"`` makes
+            the functionals 0, as the empty sums of the authors' attention. Not with `increments`, to which staying adds nothing.
         bias: add a learned bias to the output.
         projection_bias: add a learned bias to each projection :math:`\langle u, x \rangle`; it acts where a walk starts, and
             everywhere if `increments` is off.
@@ -93,6 +95,7 @@ class WalkConv(torch.nn.Module):
         norm_eps: float = 1e-5,
         self_loops: bool = False,
         laziness: float = 0.0,
+        isolated: str = "stay",
         bias: bool = True,
         projection_bias: bool = False,
         levels_from: str = "last",
@@ -114,9 +117,10 @@ class WalkConv(torch.nn.Module):
         self.mix, self.normalize = mix, normalize
         self.norm_affine, self.norm_scale, self.norm_eps = norm_affine, float(norm_scale), norm_eps
         self.self_loops, self.laziness = self_loops, laziness
-        self.levels_from = levels_from
-        if levels_from not in LEVELS_FROM:
-            raise ValueError(f"`levels_from` must be one of {', '.join(map(repr, LEVELS_FROM))} (got {levels_from!r}).")
+        self.levels_from, self.isolated = levels_from, isolated
+        for name, value, known in (("levels_from", levels_from, LEVELS_FROM), ("isolated", isolated, ("stay", "zero"))):
+            if value not in known:
+                raise ValueError(f"`{name}` must be one of {', '.join(map(repr, known))} (got {value!r}).")
         self.backend, self.recompute = backend, recompute
 
         M, R = self.degree, self.rank
@@ -172,7 +176,7 @@ class WalkConv(torch.nn.Module):
         r"""The raw functionals :math:`\langle \ell^r_m, \Phi_k(i) \rangle`, before norm and mixing, (|V|, M, R)."""
         self._check_attributes(x)
         walk = self.transition(x, self.walk(edge_index, x.size(0), edge_weight), edge_attr)
-        return low_rank_features(
+        z = low_rank_features(
             x,
             walk,
             self.components,
@@ -186,6 +190,7 @@ class WalkConv(torch.nn.Module):
             backend="reference" if self.backend == "auto" and exporting() else self.backend,
             recompute=self.recompute,
         )
+        return z.where(can_leave(walk)[:, None, None], 0) if self.isolated == "zero" and not self.increments else z
 
     def walk(
         self, edge_index: Tensor | RandomWalk, num_nodes: int, edge_weight: Tensor | None = None, batch: Tensor | None = None
@@ -248,6 +253,7 @@ class WalkConv(torch.nn.Module):
         unusual = [f"rank={self.rank}"] if self.rank != expected_rank else []
         unusual += [f"{name}=False" for name in switched_off]
         unusual += [f"{name}=True" for name in ("time", "self_loops") if getattr(self, name)]
+        unusual += [f"isolated={self.isolated!r}"] if self.isolated != "stay" else []
         return unusual + ([f"laziness={self.laziness}"] if self.laziness else [])
 
 

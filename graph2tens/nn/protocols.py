@@ -86,6 +86,7 @@ def model_options(conv: str, protocol: str = "paper", task: str = "graph", varia
         options["heads"] = 8
         # the authors' code computes the mask and never applies it
         options["attention_dropout"] = 0.0 if protocol == "authors" else {"graph": 0.1, "node": 0.3}[task]
+        options["isolated"] = "zero" if protocol == "authors" else "stay"
     else:
         shell = (
             "conv",

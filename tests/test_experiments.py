@@ -68,7 +68,8 @@ def test_a_difference_turns_one_point_of_the_code_to_the_text():
     for run in plan("differences", seeds=[0], protocol="authors"):
         base = base_run(run.dataset, run.model, "authors", khop=run.khop)
         assert (run.training != base.training) == (run.variant == "L2Mean")
-        assert (run.network != base.network) == (run.variant != "L2Mean")
+        assert (run.split != base.split) == (run.variant == "BalancedSplit")
+        assert (run.network != base.network) == (run.variant not in ("L2Mean", "BalancedSplit"))
 
 
 def test_settings_of_the_paper():

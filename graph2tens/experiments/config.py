@@ -28,7 +28,7 @@ class Training:
         l2: :math:`\lambda`, the weight of the model's penalty (tensor norms of the functionals).
         loss: ``mean`` or ``sum`` of the cross-entropy over a batch. Under ``sum`` the same `l2` is weaker by the batch size.
         patience: stop after so many epochs without a better validation loss and go back to the best; None to use the last weights.
-        watch_penalty: the watched validation loss contains the penalty (as Keras does it).
+        watch_penalty: the watched validation loss contains the penalty.
         epsilon: of Adam; Keras has 1e-7 where PyTorch has 1e-8.
     """
 
@@ -77,6 +77,7 @@ class Run:
         table: the table the run belongs to.
         network: keywords of :class:`graph2tens.nn.GraphTensNet`.
         training: how it is fitted.
+        split: the protocol whose split is taken, if it is not the run's own.
         epochs_limit: the table's number of epochs was overridden by this one; None for the full number.
     """
 
@@ -89,11 +90,13 @@ class Run:
     table: str = "train"
     network: Mapping[str, Any] = field(default_factory=dict, hash=False)
     training: Training = field(default_factory=Training)
+    split: str | None = None
     epochs_limit: int | None = None
 
     def __post_init__(self) -> None:
         _one_of("model", self.model, MODELS)
         _one_of("protocol", self.protocol, PROTOCOLS)
+        _one_of("split", self.split, (None, *PROTOCOLS))
         for name, lowest in (("seed", 0), ("khop", 0)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < lowest:
@@ -107,7 +110,8 @@ class Run:
 
     def options(self) -> dict[str, Any]:
         """The full configuration as plain JSON."""
-        return {"network": dict(self.network), "training": asdict(self.training)}
+        options = {"network": dict(self.network), "training": asdict(self.training)}
+        return options if self.split is None else {**options, "split": self.split}
 
     def __str__(self) -> str:
         hops = f" {self.khop}-hop" if self.khop else ""
@@ -121,6 +125,6 @@ def _positive(name: str, value: Any, kind: type) -> None:
         raise ValueError(f"`{name}` must be {wanted} (got {value!r}).")
 
 
-def _one_of(name: str, value: Any, choices: tuple[str, ...]) -> None:
+def _one_of(name: str, value: Any, choices: tuple[str | None, ...]) -> None:
     if value not in choices:
-        raise ValueError(f"`{name}` must be one of {', '.join(choices)} (got {value!r}).")
+        raise ValueError(f"`{name}` must be one of {', '.join(map(str, choices))} (got {value!r}).")

@@ -34,6 +34,8 @@ VARIANTS = {
     "AttentionDropout": "a share of the attention edges is dropped during training, as in the paper's text",
     "L2Mean": "the L2 penalty stands beside the mean loss, as in the paper's text",
     "Mixing": "a linear layer mixes the degrees after every layer, as in the paper's text",
+    "Suffixes": "initial weights and L2 penalty take the last m components of a functional for degree m, as in the paper's text",
+    "BalancedSplit": "equally many nodes of each class, from the largest component, as in the paper's text",
     "StayPut": "the walker stays at a node without edges and sees it again and again",
 }
 
@@ -167,6 +169,18 @@ DEPARTURES = (
         "L2Mean", "scale of the L2 penalty", "1e-4 beside the mean loss", "the loss is summed over a batch of 128, so 1e-4 acts as 1e-4/128"
     ),
     Departure("Mixing", "mixing the degrees", "a linear layer from R·M to R", "none: the M blocks of R are concatenated and scaled by 1/M"),
+    Departure(
+        "Suffixes",
+        "order of components",
+        "initial weights and L2 of degree m are those of the last m components, which make up its functional",
+        "of the first m",
+    ),
+    Departure(
+        "BalancedSplit",
+        "split of citation graphs",
+        "20 and 30 nodes of each class, from the largest component",
+        "as many nodes in all, classes by their shares, from the whole graph",
+    ),
     Departure(
         "StayPut", "nodes without edges", "not stated; the walk stays put", "G2TAN gives them 0, the sum over no neighbours", ("G2TAN",)
     ),

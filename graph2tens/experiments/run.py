@@ -52,7 +52,7 @@ def prepare(run: Run, dataset: GraphDataset, fabric: Fabric | None = None) -> Pr
     fabric = fabric or Fabric(accelerator="cpu", devices=1)
     reset_peak_memory()
     started = time.perf_counter()
-    parts = split(dataset, run.protocol, run.seed, run.khop)  # type: ignore[arg-type]
+    parts = split(dataset, run.split or run.protocol, run.seed, run.khop)  # type: ignore[arg-type]
     scaler = fit_scaler(dataset, parts)
     seed_everything(run.seed, verbose=False)
     network = GraphTensNet(dataset.num_features, dataset.num_classes, **run.network)

@@ -11,7 +11,8 @@ from report_samples import record, study_records
 
 from graph2tens.experiments import report_words as words
 from graph2tens.experiments.report_data import Study, collect
-from graph2tens.experiments.report_markdown import SECTIONS, all_tables, escape, updated_sections
+from graph2tens.experiments.report_markdown import SECTIONS, all_tables, escape, parts, updated_sections
+from graph2tens.experiments.report_records import Cell
 
 README = "# Title\r\n\r\nProse with trailing spaces  \n<!-- results:begin -->\nold\n<!-- results:end -->\nMore: é.\n"
 
@@ -168,3 +169,14 @@ def test_features_without_training_are_compared_on_equal_splits(tmp_path):
         ["all defaults", "82.0 ± 1.4", "2", "+1.0 ± 0.0 |"],
         ["degree=1", "81.0 ± 2.0", "3", f"{words.signed(-1.0)} ± 0.0 |"],
     ]
+
+
+def test_the_parts_of_a_split_are_laid_beside_the_authors_seed_by_seed():
+    base = Cell("nci", "NCI1", "G2TN")
+    ours = [record(seed, 0.80, validation_accuracy=0.84) for seed in (0, 1)] + [record(2, 0.5)]
+    written = parts(collect(ours, authors_runs={base: {0: 84.5, 1: 83.5, 7: 10.0}}))
+    assert "| NCI1 | G2TN | 0 | 84.5 | 80.0 | 84.0 |" in written
+    assert "| 2 |" not in written
+    assert "test accuracy: 4.0 points" in written  # the root of (4.5^2 + 3.5^2) / 2 = 4.03
+    assert "validation accuracy: 0.5 points" in written
+    assert parts(collect(ours)).startswith("Nothing to compare")

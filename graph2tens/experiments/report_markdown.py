@@ -10,7 +10,7 @@ from pathlib import Path
 from . import report_words as words
 from .paper_numbers import TABLES
 from .report_data import CellResult, Study, Verdict
-from .report_statistics import beyond_by_chance
+from .report_statistics import beyond_by_chance, root_mean_square
 
 _SPECIAL = re.compile(r"[\\`*_{}\[\]<>|#]")
 
@@ -121,6 +121,26 @@ def disagreement(study: Study) -> str:
     return f"{cell_table(apart, with_authors=study.with_authors)}\n{expected}"
 
 
+def parts(study: Study) -> str:
+    """On which of the two parts that graphs are held out in do the authors' test accuracies lie? Seed by seed, with the same splits."""
+    found = [
+        (result.cell, run.seed, result.authors[run.seed], run.test, run.validation)
+        for result in study.cells
+        for run in result.runs
+        if (result.cell.table, result.cell.protocol) == ("nci", "authors") and run.seed in result.authors and run.validation is not None
+    ]
+    if not found:
+        return "Nothing to compare: this needs runs of NCI1 or NCI109 and the authors' table of runs.\n"
+    rows = [[cell.dataset, cell.model, str(seed), *(f"{value:.1f}" for value in values)] for cell, seed, *values in found]
+    headings = ["Data", "Model", "Seed", "Authors, test, %", "Ours, test, %", "Ours, validation, %"]
+    from_test = root_mean_square(test - theirs for _, _, theirs, test, _ in found)
+    from_validation = root_mean_square(validation - theirs for _, _, theirs, _, validation in found)
+    return (
+        f"{table(headings, rows, 3)}\nRoot mean square distance of the authors' test accuracy from our test accuracy: "
+        f"{from_test:.1f} points, from our validation accuracy: {from_validation:.1f} points.\n"
+    )
+
+
 def not_run(study: Study) -> str:
     """What is missing, cell by cell but in short."""
     tried = {run.cell: run.epochs for run in study.trials}
@@ -170,6 +190,7 @@ SECTIONS = {
     "features": without_training,
     "agreement": agreement,
     "disagreement": disagreement,
+    "parts": parts,
     "not-run": not_run,
     "ablation": effects,
     "departures": departures,

@@ -114,7 +114,7 @@ def test_a_newcomer_sees_the_outcome_first(visit):
     browser = visit()
     seen = browser.find_element(By.ID, "minute").text
     assert "what it has seen on its way, and in which order" in seen
-    assert "comparisons agree with the paper" in seen
+    assert "agree with the paper" in seen
     assert browser.find_element(By.CSS_SELECTOR, "#minute .figures").location["y"] < 900  # on the first screen
 
 

@@ -284,3 +284,15 @@ def test_a_wrong_line_of_authors_runs_is_named(tmp_path):
     (tmp_path / "runs.csv").write_text("dataset,model,variant,khop,seed,test_acc\nCora,G2TN,base,0,0,0.8\nCora,G2TN,base,0,1,high\n")
     with pytest.raises(ValueError, match="line 3"):
         read_authors_runs(tmp_path / "runs.csv")
+
+
+@pytest.mark.parametrize(
+    ("dataset", "protocol", "comparable"), [("Cora", "authors", True), ("Cora", "paper", False), ("NCI1", "paper", True)]
+)
+def test_seeds_are_compared_only_where_they_give_equal_splits(dataset, protocol, comparable):
+    table = "nci" if dataset == "NCI1" else "citation"
+    ours = [record(seed, 0.8, table=table, dataset=dataset, protocol=protocol) for seed in (0, 1)]
+    result = collect(ours, authors_runs={Cell(table, dataset, "G2TN"): {0: 80.0, 1: 81.0}}).result(
+        Cell(table, dataset, "G2TN", protocol=protocol)
+    )
+    assert (result.same_seed is not None) == comparable

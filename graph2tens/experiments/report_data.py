@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from .paper_numbers import ABLATION_VARIANTS, DEPARTURES, PUBLISHED, TABLES, Published
-from .report_records import Cell, Run, parse_run
+from .report_records import COMPOUNDS, Cell, Run, parse_run
 from .report_statistics import Difference, Summary, difference, paired_difference, summarise
 
 DEFAULT_FEATURES = "GraphTensFeatures+SVM"  # the name under which `graph2tens classify` records them
@@ -56,7 +56,9 @@ class CellResult:
 
     @cached_property
     def same_seed(self) -> Difference | None:
-        return paired_difference(self.by_seed, self.authors)
+        """Where a seed gives the split it gave the authors; with the text's settings citation graphs are split in another way."""
+        same_split = self.cell.protocol == "authors" or self.cell.dataset in COMPOUNDS
+        return paired_difference(self.by_seed, self.authors) if same_split else None
 
     @property
     def verdict(self) -> Verdict:
@@ -115,7 +117,7 @@ class Study:
 
     def effect(self, cell: Cell) -> Effect:
         """Worth of the cell's variant against the base model with the same data, model and protocol."""
-        base_table = "nci" if cell.dataset in ("NCI1", "NCI109") else "citation" if cell.khop == 0 else "khop"
+        base_table = "nci" if cell.dataset in COMPOUNDS else "citation" if cell.khop == 0 else "khop"
         base, variant = self.result(cell._replace(table=base_table, variant="base")), self.result(cell)
         if base is None or variant is None:
             return Effect(cell, None, None)

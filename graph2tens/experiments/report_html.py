@@ -78,6 +78,8 @@ def _introduction(study: Study) -> Element:
         h("p", h("strong", f"With {words.PROTOCOLS.get(protocol, f'settings {protocol}')}: "), words.outcome(study, protocol))
         for protocol in words.protocols(study)
     ] or [h("p", words.outcome(study, "authors"))]
+    if study.departures():
+        outcomes.append(h("p", "The text and the code differ in several settings; ", h("a", "what each is worth", href="#departures"), "."))
     gaps = words.missing(study)
     return _section(
         "minute",

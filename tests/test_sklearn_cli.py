@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from graph2tens.cli import app
 from graph2tens.cli.classify import variant_name
-from graph2tens.cli.features import unusual
+from graph2tens.cli.features import ARGUMENTS, unusual
 from graph2tens.datasets import load
 from graph2tens.experiments.config import KEY
 from graph2tens.sklearn import GraphTensFeatures
@@ -176,20 +176,19 @@ def test_the_same_seed_gives_the_same_record(tmp_path):
 
 
 def test_asking_for_a_default_is_not_another_variant():
-    assert variant_name(unusual({"n_layers": 10, "pooling": "sqrt", "time": False, "degree": None})) == "base"
-    assert variant_name(unusual({"n_layers": 5, "pooling": "mean"})) == "n_layers=5 pooling=mean"
+    assert variant_name(unusual({"layers": 10, "pooling": "sqrt", "with_time": False, "degree": None, "dataset": "digits"})) == "base"
+    assert variant_name(unusual({"layers": 5, "pooling": "mean"})) == "n_layers=5 pooling=mean"
 
 
 @pytest.mark.parametrize("command", ["features", "classify"])
 def test_the_defaults_that_are_shown_are_those_of_the_features(command):
-    names = {"layers": "n_layers", "functionals": "n_functionals", "waves": "n_waves", "with_time": "time"}
     usual = GraphTensFeatures().get_params()
     shown = {}
     for option in typer.main.get_command(app).commands[command].params:
         if isinstance(option.show_default, str):
             said = option.show_default.split(";")[0]
-            shown[names.get(option.name, option.name)] = not said.startswith("no-") if option.secondary_opts else said
-    assert len(shown) == 10
+            shown[ARGUMENTS[option.name]] = not said.startswith("no-") if option.secondary_opts else said
+    assert shown.keys() == set(ARGUMENTS.values())
     assert shown == {name: usual[name] if isinstance(usual[name], bool) else str(usual[name]) for name in shown}
 
 

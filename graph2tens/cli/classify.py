@@ -19,6 +19,7 @@ MODELS = {"features": "GraphTensFeatures+SVM", "wl": "WL+SVM"}
 
 
 def classify(
+    context: typer.Context,
     dataset: Annotated[str, typer.Argument(help="A data set by name, or a folder in TU format, with a class for each graph.")],
     method: Annotated[
         str, typer.Option(help="features: random walk features; wl: the Weisfeiler-Lehman kernel, a baseline; or both.")
@@ -63,24 +64,12 @@ def classify(
     if pooling not in (None, "sqrt", "sum", "mean", "both"):
         raise typer.BadParameter(f"{pooling!r} is neither sqrt, sum, mean nor both.", param_hint="--pooling")
     numbers = parse_seeds(seeds)
-    given = {
-        "walk_length": walk_length,
-        "degree": degree,
-        "n_layers": layers,
-        "n_functionals": functionals,
-        "n_waves": waves,
-        "increments": increments,
-        "zero_start": zero_start,
-        "time": with_time,
-        "degree_attribute": degree_attribute,
-        "pooling": pooling,
-    }
     data = load(dataset, data_root)
     mark = fingerprint(data)
     keys = []
     with RunStore(out / f"{TABLE}.jsonl", KEY) as store:
         for model in MODELS.values() if method == "both" else [MODELS[method]]:
-            options = unusual(given) if model == MODELS["features"] else {}
+            options = unusual(context.params) if model == MODELS["features"] else {}
             variant = variant_name(options)
             for seed in numbers:
                 key = (TABLE, data.name, model, variant, 0, "authors", seed, None)

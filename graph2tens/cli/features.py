@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,8 +31,23 @@ ZeroStart = Annotated[bool | None, typer.Option(show_default="zero-start", help=
 WithTime = Annotated[bool | None, typer.Option("--time/--no-time", show_default="no-time", help="Walks count their steps.")]
 DegreeAttribute = Annotated[bool | None, typer.Option(show_default="degree-attribute", help="Describe nodes by their degree too.")]
 
+# What these options are called in GraphTensFeatures. Commands read them together, with `unusual`, and not one by one.
+ARGUMENTS = {
+    "walk_length": "walk_length",
+    "degree": "degree",
+    "layers": "n_layers",
+    "functionals": "n_functionals",
+    "waves": "n_waves",
+    "increments": "increments",
+    "zero_start": "zero_start",
+    "with_time": "time",
+    "degree_attribute": "degree_attribute",
+    "pooling": "pooling",
+}
+
 
 def features(
+    context: typer.Context,
     dataset: Annotated[str, typer.Argument(help="A data set by name, or a folder in TU format.")],
     out: Annotated[Path, typer.Option(help="The table to write: .parquet (needs graph2tens\\[data]) or .npz.")],
     exact: Annotated[bool, typer.Option("--exact", help="All coordinates of the exact feature of one walk: for few attributes.")] = False,
@@ -73,19 +89,7 @@ def features(
     if out.suffix not in FORMATS:
         raise typer.BadParameter(f"{out.name!r} must end in {' or '.join(FORMATS)}.", param_hint="--out")
     data = load(dataset, data_root)
-    given = {
-        "walk_length": walk_length,
-        "degree": degree,
-        "n_layers": layers,
-        "n_functionals": functionals,
-        "n_waves": waves,
-        "increments": increments,
-        "zero_start": zero_start,
-        "time": with_time,
-        "degree_attribute": degree_attribute,
-        "pooling": pooling,
-    }
-    options = unusual(given)
+    options = unusual(context.params)
     if pooling == "none" or (pooling is None and data.task == "node"):
         options["pooling"] = None
     made = GraphTensFeatures(**options, functionals="exact" if exact else "random", n_jobs=jobs, random_state=seed)
@@ -102,12 +106,13 @@ def features(
     print(f"{data.name}: {table.shape[1]:,} features of {table.shape[0]:,} {unit} in {seconds:.1f} s, written to {out}")
 
 
-def unusual(given: dict[str, Any]) -> dict[str, Any]:
-    """Those options that differ from the defaults of the features, so that asking for a default is not another variant."""
+def unusual(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments for the options that differ from the defaults of the features, so that asking for a default is not another variant."""
     from ..sklearn import GraphTensFeatures
 
     usual = GraphTensFeatures().get_params()
-    return {name: value for name, value in given.items() if value is not None and value != usual[name]}
+    chosen = {argument: given.get(option) for option, argument in ARGUMENTS.items()}
+    return {name: value for name, value in chosen.items() if value is not None and value != usual[name]}
 
 
 def _keys(data: GraphDataset, of_nodes: bool) -> dict[str, Any]:

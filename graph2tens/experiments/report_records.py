@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 from .paper_numbers import PAPER_MODELS, TABLES, VARIANTS
 
 COMPOUNDS = ("NCI1", "NCI109")
-DATASETS = (*COMPOUNDS, "Cora", "CiteSeer", "PubMed")
+CITATIONS = ("Cora", "CiteSeer", "PubMed")
+DATASETS = (*COMPOUNDS, *CITATIONS)
 _DATASET_NAMES = {name.casefold(): name for name in DATASETS}  # the authors' table writes "cora"
 
 
@@ -173,6 +174,6 @@ def read_authors_runs(path: Path) -> dict[Cell, dict[int, float]]:
             except (TypeError, ValueError) as error:
                 raise ValueError(f"`{path}`, line {number}: khop, seed and test_acc must be numbers (got {row})") from error
             dataset = _DATASET_NAMES.get(row["dataset"].casefold(), row["dataset"])
-            table = ("citation" if khop == 0 else "khop") if dataset not in COMPOUNDS else "nci" if row["variant"] == "base" else "ablation"
+            table = ("citation" if khop == 0 else "khop") if dataset in CITATIONS else "nci" if row["variant"] == "base" else "ablation"
             runs[Cell(table, dataset, row["model"], row["variant"], khop)][seed] = accuracy
     return dict(runs)

@@ -213,7 +213,7 @@ def command(*arguments):
 def test_an_interrupted_run_ends_with_130_and_a_model_that_works(rings, tmp_path, number):
     folder = tmp_path / "m"
     process = subprocess.Popen(
-        command("train", rings, "--epochs", 100000, "--out", folder, *SMALL),
+        command("train", rings, "--epochs", 3000, "--out", folder, *SMALL),
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

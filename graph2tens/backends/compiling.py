@@ -2,15 +2,19 @@
 
 Numba's cache is not safe when processes compile different versions of one function at once: both take the same free file, and one is
 later given the other's machine code. So every version here has a name of its own, made of all it depends on; processes that race then
-write the same thing.
+write the same thing. Nor is LLVM's interface safe when an exception comes out of nowhere, as Ctrl-C does: what was freed is freed again.
+So signals wait until a function is compiled.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from threading import current_thread, main_thread
 from types import FunctionType
 from typing import Any
 
@@ -19,17 +23,41 @@ from llvmlite import binding
 from numba import njit
 
 
+@contextmanager
+def signals_wait() -> Iterator[None]:
+    """What Python code does on Ctrl-C and SIGTERM is put off to the end of the block; other threads than the main one never do it."""
+    if current_thread() is not main_thread():
+        yield
+        return
+    numbers = [number for number in (signal.SIGINT, signal.SIGTERM) if callable(signal.getsignal(number))]  # or it is the system's to do
+    came: list[int] = []
+    handlers: dict[int, Any] = {number: signal.signal(number, lambda number, frame: came.append(number)) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for number in came:
+            signal.raise_signal(number)
+
+
 class Compiled:
     """A function that Numba compiles at its first call; other compiled functions call its `dispatcher`."""
 
     def __init__(self, dispatcher: Any) -> None:
         self.dispatcher = dispatcher
+        self._is_compiled = False
 
     def __call__(self, *arguments: Any) -> Any:
-        try:
+        if self._is_compiled:
             return self.dispatcher(*arguments)
-        except OSError:  # the disk is full, or was taken away: the code is there, it only could not be kept
-            return self.dispatcher(*arguments)
+        with signals_wait():
+            try:
+                result = self.dispatcher(*arguments)
+            except OSError:  # the disk is full, or was taken away: the code is there, it only could not be kept
+                result = self.dispatcher(*arguments)
+            self._is_compiled = True
+        return result
 
 
 def specialised(function: Callable[..., Any], version: str, **names: Any) -> Compiled:
@@ -43,6 +71,7 @@ def specialised(function: Callable[..., Any], version: str, **names: Any) -> Com
     return compiled(copy, version)
 
 
+@signals_wait()
 def compiled(function: Callable[..., Any], version: str = "") -> Compiled:
     """Keep the machine code of a function beside this file or in the user's cache, or if neither can be written, nowhere.
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from .interrupts import Interrupts
 
 if TYPE_CHECKING:
     from ..datasets import GraphDataset
@@ -127,8 +126,13 @@ def _train(run: Run, data: GraphDataset, folder: Path, fabric: Any, resume: bool
         if not quiet:
             _introduce(prepared, data)
     try:
-        with _terminate_like_ctrl_c(), _Display(run, quiet or not fabric.is_global_zero) as display:
-            outcome = perform(prepared, state_path=folder / STATE, resume=resume, on_epoch=display.show)
+        with Interrupts() as interrupts, _Display(run, quiet or not fabric.is_global_zero) as display:
+
+            def after_epoch(epoch: Epoch, state: TrainingState) -> None:
+                interrupts.check()
+                display.show(epoch, state)
+
+            outcome = perform(prepared, state_path=folder / STATE, resume=resume, on_epoch=after_epoch)
     except KeyboardInterrupt:
         if fabric.is_global_zero:
             export(folder)
@@ -141,20 +145,6 @@ def _train(run: Run, data: GraphDataset, folder: Path, fabric: Any, resume: bool
         typer.echo(f"The run in {folder} is finished already; this is how it ended.", err=True)
         outcome = replace(outcome, record=json.loads((folder / RECORD).read_text()))
     return outcome
-
-
-@contextmanager
-def _terminate_like_ctrl_c() -> Iterator[None]:
-    """A polite kill (SIGTERM, as batch systems send it) ends like Ctrl-C, with a model saved."""
-
-    def interrupt(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _introduce(prepared: Any, data: GraphDataset) -> None:

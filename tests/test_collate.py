@@ -20,6 +20,7 @@ def data_of(graph, seed: int) -> Data:
     return Data(
         x=torch.tensor(rng.normal(size=(graph.n, 2)), dtype=torch.float32),
         edge_index=torch.tensor(graph.edges.T.reshape(2, -1)),
+        edge_weight=None if graph.weights is None else torch.tensor(graph.weights),
         y=torch.tensor([seed % 3]),
     )
 
@@ -33,7 +34,7 @@ def assert_same_walk(got, expected) -> None:
 
 
 @given(
-    st.lists(graphs(max_nodes=5, weighted=False), min_size=1, max_size=5),
+    st.lists(graphs(max_nodes=5), min_size=1, max_size=5),
     st.lists(st.integers(0, 4), min_size=1, max_size=6),
     st.booleans(),
     st.sampled_from([0.0, 0.25]),
@@ -41,13 +42,18 @@ def assert_same_walk(got, expected) -> None:
 def test_a_batch_is_what_pyg_collates_with_its_walk_and_transpose(drawn, index, self_loops, laziness):
     data = [data_of(graph, seed) for seed, graph in enumerate(drawn)]
     index = [i % len(data) for i in index]
-    expected = Batch.from_data_list([data[i] for i in index])
+    alike = [data[i].clone() for i in index]
+    for graph in alike:
+        if graph.edge_weight is None:
+            graph.edge_weight = torch.ones(graph.num_edges, dtype=torch.float64)
+    expected = Batch.from_data_list(alike)
     got = CollatedGraphs(data, self_loops=self_loops, laziness=laziness).batch(index)
     assert got.num_graphs == expected.num_graphs
     for name in ("x", "edge_index", "batch", "y"):
         assert_close(getattr(got, name), getattr(expected, name))
     assert {"row", "transpose"} <= got.walk.__dict__.keys()  # cut, not computed
-    walk = as_walk(expected.edge_index, expected.num_nodes, self_loops=self_loops, laziness=laziness, batch=expected.batch)
+    options = {"self_loops": self_loops, "laziness": laziness, "batch": expected.batch}
+    walk = as_walk(expected.edge_index, expected.num_nodes, expected.edge_weight, **options)
     assert_same_walk(got.walk, walk.to(torch.float32))
 
 
@@ -78,6 +84,10 @@ def test_a_batch_is_a_copy():
     assert collated.batch([0]).x.sum() == 2
 
 
+def weighted(weight):
+    return Data(x=torch.ones(2, 1), edge_index=torch.tensor([[0, 1], [1, 0]]), edge_weight=weight)
+
+
 @pytest.mark.parametrize(
     ("graphs", "complaint"),
     [
@@ -86,6 +96,7 @@ def test_a_batch_is_a_copy():
         pytest.param([Data(edge_index=torch.zeros(2, 0).long())], "graph 0: x must be given", id="no_x"),
         pytest.param([Data(x=torch.ones(1, 2)), Data(x=torch.ones(0, 2))], "graph 1: has no nodes", id="empty"),
         pytest.param([Data(x=torch.ones(1, 2), y=torch.tensor([1])), Data(x=torch.ones(1, 2))], "graph 1: all graphs", id="label"),
+        pytest.param([weighted(torch.ones(2)), weighted(torch.ones(2, 1))], r"graph 1: edge_weight must have shape \(2,\)", id="weight"),
     ],
 )
 def test_graphs_that_do_not_fit_together_are_named(graphs, complaint):

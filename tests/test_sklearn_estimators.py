@@ -16,6 +16,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from torch_geometric.data import Data
 
 from graph2tens.sklearn import G2TNClassifier, GraphTensClassifier, GraphTensFeatures, GraphTensKernel, ValidatedSVC, WeisfeilerLehman
 
@@ -255,6 +256,18 @@ def test_the_network_walks_with_attention_too_and_reports_progress(capsys):
     assert network.predict(X[:3]).shape == (3,)
     with pytest.raises(ValueError, match="`conv` must be 'G2TN' or 'G2TAN'"):
         G2TNClassifier("GCN").fit(X, Y)
+
+
+def test_the_network_takes_an_edge_of_weight_2_for_two_edges():
+    def star(weight=None, edges=((0, 0, 1, 2), (1, 2, 0, 0))):
+        return Data(x=torch.tensor([[0.0], [1.0], [2.0]]), edge_index=torch.tensor(edges), edge_weight=weight)
+
+    network = G2TNClassifier(**NETWORK, degree_attribute=False, random_state=0).fit([star(), star(torch.ones(4))] * 4, [0, 1] * 4)
+    weighted, doubled = star(torch.tensor([2.0, 1, 1, 1])), star(edges=((0, 0, 0, 1, 2), (1, 1, 2, 0, 0)))
+    plain, ones, heavy, double = network.predict_proba([star(), star(torch.ones(4)), weighted, doubled])
+    np.testing.assert_array_equal(plain, ones)
+    np.testing.assert_allclose(heavy, double, rtol=1e-5)
+    assert abs(heavy - plain).max() > 1e-4
 
 
 def test_progress_is_shown_when_asked_for(capsys):

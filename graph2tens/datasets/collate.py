@@ -53,7 +53,7 @@ class CollatedGraphs:
     """All graphs of a data set, joined once; :meth:`batch` cuts any of them out.
 
     Args:
-        graphs: with x of one width and edge_index; y of all or of none.
+        graphs: with x of one width and edge_index; y of all or of none. Edges without ``edge_weight`` have weight 1.
         self_loops: give every node a loop before the walk is normalised.
         laziness: probability to stay put.
         scaler: scales x, once.
@@ -72,7 +72,7 @@ class CollatedGraphs:
         x = x if scaler is None else scaler.transform(x)
         y = None if graphs[0].y is None else torch.cat([graph.y.reshape(-1) for graph in graphs])
         self._y_of_nodes = y is not None and y.numel() == num_nodes != self.num_graphs
-        walk = as_walk(edge_index, num_nodes, self_loops=self_loops, laziness=laziness, batch=graph_of).to(x.dtype)
+        walk = as_walk(edge_index, num_nodes, _edge_weights(graphs), self_loops=self_loops, laziness=laziness, batch=graph_of).to(x.dtype)
         back_ptr, back_row, back_position = walk.transpose
 
         # NumPy copies on one thread. PyTorch would split these small copies over all cores, and wait for them on a busy machine.
@@ -130,6 +130,13 @@ class CollatedGraphs:
         return f"CollatedGraphs({self.num_graphs} graphs, {len(self.x)} nodes, {self._probabilities.size} steps)"
 
 
+def _edge_weights(graphs: Sequence[Data]) -> Tensor | None:
+    """Weights of all edges, or None if no graph has any."""
+    if all(graph.edge_weight is None for graph in graphs):
+        return None
+    return torch.cat([torch.ones(graph.edge_index.size(1)) if graph.edge_weight is None else graph.edge_weight for graph in graphs])
+
+
 def _pointer(counts: Tensor) -> Tensor:
     return torch.cat([counts.new_zeros(1), counts.cumsum(0)])
 
@@ -162,5 +169,9 @@ def _check_graphs(graphs: Sequence[Data]) -> None:
             raise DataError(f"graph {place}: x must have shape (nodes, {graphs[0].x.size(1)}) as in graph 0 (got {tuple(graph.x.shape)})")
         if not graph.x.size(0):
             raise DataError(f"graph {place}: has no nodes")
+        weight = graph.edge_weight
+        if weight is not None and weight.shape != graph.edge_index.shape[1:]:
+            edges = graph.edge_index.size(1)
+            raise DataError(f"graph {place}: edge_weight must have shape ({edges},), one for each edge (got {tuple(weight.shape)})")
         if (graph.y is None) != (graphs[0].y is None):
             raise DataError(f"graph {place}: all graphs must have a label y, or none of them")

@@ -100,7 +100,7 @@ class G2TNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Train.
 
         Args:
-            X: list of graphs; see :mod:`graph2tens.sklearn.inputs`. Edge weights are not used.
+            X: list of graphs; see :mod:`graph2tens.sklearn.inputs`.
             y: their classes.
             X_val, y_val: graphs and classes that decide when to stop; by default some of X are set aside.
         """
@@ -177,7 +177,7 @@ class G2TNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tables = self.encoder_.transform(graphs)
         found = []
         for place, (x, graph) in enumerate(zip(tables, graphs, strict=True)):
-            data = Data(x=torch.from_numpy(x), edge_index=torch.from_numpy(graph.edges))
+            data = Data(x=torch.from_numpy(x), edge_index=torch.from_numpy(graph.edges), edge_weight=torch.from_numpy(graph.weights))
             if target is not None:
                 data.y = torch.tensor([target[place]])
             found.append(data)

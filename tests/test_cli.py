@@ -186,6 +186,17 @@ def test_only_the_same_run_is_resumed(model, rings):
     assert "epochs = 3 (now 4)" in result.stderr
 
 
+def test_a_run_is_not_resumed_on_data_that_changed(tmp_path):
+    folder, model = write_tu_folder(tmp_path / "rings"), tmp_path / "m"
+    options = ("--epochs", 1, "--out", model, *SMALL)
+    assert call("train", folder, *options).exit_code == 0
+    assert call("train", folder, *options, "--resume").exit_code == 0
+    damage(folder, "node_attributes", lambda lines: [*lines[:-1], "0.5, 0.25"])
+    result = call("train", folder, *options, "--resume")
+    assert result.exit_code == 1
+    assert "the data of rings changed" in result.stderr
+
+
 def test_resuming_a_finished_run_repeats_its_numbers(model, rings):
     before = json.loads((model / "record.json").read_text())
     result = call("train", rings, "--epochs", 3, "--out", model, "--resume", "--json", *SMALL)

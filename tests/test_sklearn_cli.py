@@ -18,7 +18,6 @@ from graph2tens.cli.features import ARGUMENTS, unusual
 from graph2tens.datasets import load
 from graph2tens.experiments.config import KEY
 from graph2tens.sklearn import GraphTensFeatures
-from graph2tens.sklearn.evaluate import fingerprint
 
 FAST = ["--layers", "2", "--functionals", "8", "--waves", "8", "--jobs", "1"]
 
@@ -115,7 +114,7 @@ def test_records_without_a_fingerprint_are_taken_where_a_name_stands_for_certain
         folder, path = write_tu(tmp_path / name, "node_labels"), tmp_path / f"out {name}" / "features.jsonl"
         call("classify", folder, "--seeds", "0", "--out", path.parent, *FAST)
         record = json.loads(path.read_text())
-        assert record["options"].pop("fingerprint") == fingerprint(load(folder))
+        assert record["options"].pop("fingerprint") == load(folder).fingerprint()
         path.write_text(json.dumps(record) + "\n")
         assert call("classify", folder, "--seeds", "0", "--out", path.parent, *FAST).exit_code == code
 
@@ -128,7 +127,7 @@ def test_a_fingerprint_tells_data_apart_and_folders_not(kind, tmp_path):
     lines = path.read_text().splitlines()
     changed = {"A": lines[1], "graph_labels": lines[1], "node_attributes": "0.25, 7", "edge_labels": "5"}[kind]
     path.write_text("\n".join([changed, *lines[1:]]) + "\n")
-    marks = [fingerprint(load(folder)) for folder in (one, same, other)]
+    marks = [load(folder).fingerprint() for folder in (one, same, other)]
     assert marks[0] == marks[1] != marks[2]
 
 

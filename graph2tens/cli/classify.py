@@ -56,7 +56,7 @@ def classify(
     from ..experiments.config import KEY
     from ..experiments.provenance import cores
     from ..experiments.store import RunStore
-    from ..sklearn.evaluate import TABLE, evaluate, fingerprint
+    from ..sklearn.evaluate import TABLE, evaluate
     from .reproduce import parse_seeds
 
     if method not in (*MODELS, "both"):
@@ -65,7 +65,7 @@ def classify(
         raise typer.BadParameter(f"{pooling!r} is neither sqrt, sum, mean nor both.", param_hint="--pooling")
     numbers = parse_seeds(seeds)
     data = load(dataset, data_root)
-    mark = fingerprint(data)
+    mark = data.fingerprint()
     keys = []
     with RunStore(out / f"{TABLE}.jsonl", KEY) as store:
         for model in MODELS.values() if method == "both" else [MODELS[method]]:

@@ -114,7 +114,7 @@ def _train(run: Run, data: GraphDataset, folder: Path, fabric: Any, resume: bool
     from ..experiments.saved import export, same_run, save_model_description
 
     if resume:
-        same_run(folder, run)
+        same_run(folder, run, data)
     elif (folder / STATE).exists() and not overwrite:
         raise ValueError(f"{folder} holds a run already. Continue it with --resume, replace it with --overwrite, or choose another --out.")
     prepared = prepare(run, data, fabric)

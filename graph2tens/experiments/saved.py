@@ -42,6 +42,7 @@ def describe(prepared: Prepared, dataset: GraphDataset) -> dict[str, Any]:
         "scaler": prepared.scaler.to_dict(),
         "encoding": dataset.encoding.to_dict(),
         "run": run_to_dict(prepared.run),
+        "fingerprint": dataset.fingerprint(),
         "judged": judged_weights(prepared.run.training),
     }
 
@@ -88,15 +89,20 @@ def load_model(path: Path, device: Any = "cpu") -> SavedModel:
     )
 
 
-def same_run(folder: Path, run: Run) -> None:
-    """Raise unless the run in a folder is this one: only the same run can be continued."""
-    stored, wanted = load_description(folder)["run"], run_to_dict(run)
+def same_run(folder: Path, run: Run, dataset: GraphDataset) -> None:
+    """Raise unless the run in a folder is this one on the same data: only the same run can be continued."""
+    description = load_description(folder)
+    stored, wanted = description["run"], run_to_dict(run)
     for name in wanted:
         if stored.get(name) != wanted[name]:
             old, new = stored.get(name), wanted[name]
             if isinstance(old, dict) and isinstance(new, dict):
                 name, old, new = next((key, old.get(key), new.get(key)) for key in {**old, **new} if old.get(key) != new.get(key))
             raise ValueError(f"cannot resume {folder}: it was started with {name} = {old!r} (now {new!r}). Repeat the same options.")
+    if description.get("fingerprint", mark := dataset.fingerprint()) != mark:  # folders of earlier versions do not have it
+        raise ValueError(
+            f"cannot resume {folder}: the data of {dataset.name} changed since then. Start anew with --overwrite or another --out."
+        )
 
 
 def run_to_dict(run: Run) -> dict[str, Any]:

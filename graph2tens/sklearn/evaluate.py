@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +9,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
@@ -83,19 +81,6 @@ def weisfeiler_lehman(parts: Parts, seed: int, n_jobs: int, n_iterations: int = 
 METHODS: dict[str, Callable[..., Judgement]] = {"GraphTensFeatures+SVM": graph_tens, "WL+SVM": weisfeiler_lehman}
 
 
-def fingerprint(dataset: GraphDataset) -> str:
-    """Tells data sets of one name apart: a hash of the classes, nodes, edges and attributes of all graphs."""
-    digest = hashlib.sha256()
-    for graph in dataset.graphs:
-        digest.update(f"{graph.num_nodes} nodes".encode())
-        for name in sorted(graph.keys()):
-            if isinstance(graph[name], torch.Tensor):
-                values = graph[name].numpy()
-                digest.update(f"{name} {values.dtype.str} {values.shape}".encode())
-                digest.update(np.ascontiguousarray(values).tobytes())
-    return digest.hexdigest()[:16]
-
-
 def evaluate(dataset: GraphDataset, model: str, seed: int, *, variant: str = "base", n_jobs: int = 1, **options: Any) -> Record:
     """One split of protocol `authors`, from the graphs to a record like those of trained networks."""
     if dataset.task != "graph":
@@ -128,7 +113,7 @@ def evaluate(dataset: GraphDataset, model: str, seed: int, *, variant: str = "ba
         "seconds_per_epoch": None,
         "peak_memory_mib": round(peak_memory_mib(), 1),
         "curve": {},
-        "options": {**options, "chosen": judgement.chosen, "n_jobs": n_jobs, "fingerprint": fingerprint(dataset)},
+        "options": {**options, "chosen": judgement.chosen, "n_jobs": n_jobs, "fingerprint": dataset.fingerprint()},
         "commit": commit(),
         "versions": versions(),
         "machine": machine(),

@@ -12,7 +12,9 @@ from report_samples import around, authors_table, record
 
 from graph2tens.experiments.paper_numbers import ABLATION_VARIANTS, DEPARTURES, PUBLISHED, VARIANTS
 from graph2tens.experiments.report_data import Verdict, collect
+from graph2tens.experiments.report_markdown import added_up
 from graph2tens.experiments.report_records import Cell, parse_run, read_authors_runs, read_records
+from graph2tens.experiments.report_sums import sums
 from graph2tens.experiments.tables import TABLES
 
 NCI1 = Cell("nci", "NCI1", "G2TN")
@@ -177,6 +179,24 @@ def test_worth_of_a_departure_needs_its_base_runs():
     assert collect(variant).departures()[0].ours is None
     measured = collect(variant + [record(seed, 0.79 + seed / 99) for seed in range(3)]).departures()
     assert measured[0].ours.pairs == 3
+
+
+def test_points_are_added_up_seed_by_seed_beside_what_they_change_together():
+    base = {0: 0.80, 1: 0.84, 2: 0.78}
+    loops, mixing = {0: 0.01, 1: 0.03, 2: 0.02}, {0: -0.02, 1: -0.04, 2: -0.03}
+    records = [record(seed, value) for seed, value in base.items()]
+    records += [record(seed, value + 0.05, protocol="paper") for seed, value in base.items()]
+    assert sums(collect(records)) == []
+    records += [record(seed, base[seed] + loops[seed], table="differences", variant="NoSelfLoops") for seed in base]
+    records += [record(seed, base[seed] + mixing[seed], table="differences", variant="Mixing") for seed in base]
+    (found,) = sums(collect(records))
+    assert found.cell == NCI1._replace(protocol="paper")
+    assert {name: round(gap.points, 6) for name, gap in found.points.items()} == {"NoSelfLoops": 2.0, "Mixing": -3.0}
+    assert found.sum.points == pytest.approx(-1.0)
+    assert found.sum.standard_error == pytest.approx(0.0, abs=1e-9)  # the two go up and down together, and their sum not at all
+    assert found.together.points == pytest.approx(5.0)
+    assert found.together.standard_error > 1
+    assert "| NCI1 | G2TN | +2.0 | -3.0 | -1.0 ± 0.0 | +5.0 ±" in added_up(collect(records)).replace("\N{MINUS SIGN}", "-")
 
 
 # Reading.

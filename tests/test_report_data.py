@@ -12,9 +12,9 @@ from report_samples import around, authors_table, record
 
 from graph2tens.experiments.paper_numbers import ABLATION_VARIANTS, DEPARTURES, PUBLISHED, VARIANTS
 from graph2tens.experiments.report_data import Verdict, collect
-from graph2tens.experiments.report_markdown import added_up
+from graph2tens.experiments.report_departures import sums
+from graph2tens.experiments.report_markdown import departures
 from graph2tens.experiments.report_records import Cell, parse_run, read_authors_runs, read_records
-from graph2tens.experiments.report_sums import sums
 from graph2tens.experiments.tables import TABLES
 
 NCI1 = Cell("nci", "NCI1", "G2TN")
@@ -196,7 +196,10 @@ def test_points_are_added_up_seed_by_seed_beside_what_they_change_together():
     assert found.sum.standard_error == pytest.approx(0.0, abs=1e-9)  # the two go up and down together, and their sum not at all
     assert found.together.points == pytest.approx(5.0)
     assert found.together.standard_error > 1
-    assert "| NCI1 | G2TN | +2.0 | -3.0 | -1.0 ± 0.0 | +5.0 ±" in added_up(collect(records)).replace("\N{MINUS SIGN}", "-")
+    page = departures(collect(records)).replace("\N{MINUS SIGN}", "-")
+    for row in ("self-loops | G2TN | +2.0 ± 1.2", "mixing the degrees | G2TN | -3.0 ± 1.2", "these points added up | G2TN | -1.0 ± 0.0"):
+        assert f"| {row} |" in page
+    assert "| all of the text's settings | G2TN | +5.0 ± 5.0 |" in page
 
 
 # Reading.

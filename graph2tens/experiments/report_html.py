@@ -9,12 +9,23 @@ from xml.etree.ElementTree import Element
 
 from . import report_charts as charts
 from . import report_words as words
-from .paper_numbers import TABLES, VARIANTS
+from .paper_numbers import DEPARTURES, TABLES, VARIANTS
 from .report_data import CellResult, Study, Verdict
+from .report_departures import worth
 from .report_markup import Child, fragment, h, page
 from .report_records import Run
 from .report_statistics import AGREEMENT
-from .report_tables import benchmark_table, cell_columns, facets, filter_controls, published_table, run_columns, table, verdict_badge
+from .report_tables import (
+    benchmark_table,
+    cell_columns,
+    facets,
+    filter_controls,
+    published_table,
+    run_columns,
+    table,
+    verdict_badge,
+    worth_columns,
+)
 
 
 def render(study: Study, title: str | None = None) -> str:
@@ -181,19 +192,17 @@ def _ablation(study: Study) -> Element:
 
 
 def _departures(study: Study) -> Element:
-    items = []
-    for departure, effects in words.departure_effects(study):
-        measured = [f"{words.cell_name(effect.cell)}: {words.gap(effect.ours)} points" for effect in effects]
-        worth = words.listing(measured) if measured else "not measured yet"
-        items += [h("dt", departure.point), h("dd", f"Text: {departure.text}. Code: {departure.code}. ", h("strong", f"Worth: {worth}."))]
+    points = [[h("dt", departure.point), h("dd", f"Text: {departure.text}. Code: {departure.code}.")] for departure in DEPARTURES]
     note = (
         "The published numbers came from code that differs from the text in these points. Worth is the accuracy with the text's version "
         "minus that with the code's, on equal seeds and all else as in the code, ± two standard errors."
     )
+    measured = worth(study)
+    worths = table("Worth of the text's version, in points", worth_columns(measured), measured)
     rows = [result for result in study.cells if result.cell.table == "differences"]
     accuracies = _cells("Accuracy with one point as in the text", rows) if rows else None
     heading = "Where the authors' code and their text disagree"
-    return _section("departures", heading, h("p", note), h("dl", items, class_="guide"), accuracies)
+    return _section("departures", heading, h("p", note), h("dl", points, class_="guide"), worths, accuracies)
 
 
 def _training(study: Study) -> Element:

@@ -10,8 +10,8 @@ from pathlib import Path
 from . import report_words as words
 from .paper_numbers import DEPARTURES, TABLES
 from .report_data import CellResult, Study, Verdict
+from .report_departures import worth
 from .report_statistics import beyond_by_chance, root_mean_square
-from .report_sums import sums
 
 _SPECIAL = re.compile(r"[\\`*_{}\[\]<>|#]")
 
@@ -57,7 +57,7 @@ def all_tables(study: Study) -> str:
     for name, results in groupby(study.cells, key=lambda result: result.cell.table):
         parts.append(f"## {escape(TABLES.get(name, name or 'Other runs'))}\n\n{cell_table(list(results), with_authors=study.with_authors)}")
     parts += ["## What each ingredient is worth\n\n" + effects(study)]
-    parts += ["## Where the authors' code and their text disagree\n\n" + departures(study), "### Do they add up?\n\n" + added_up(study)]
+    parts += ["## Where the authors' code and their text disagree\n\n" + departures(study)]
     return "\n".join(parts)
 
 
@@ -179,27 +179,15 @@ def effects(study: Study) -> str:
 
 def departures(study: Study) -> str:
     """Text against code, point by point, and what the difference is worth where it was measured."""
-    rows = []
-    for departure, measured in words.departure_effects(study):
-        worth = "; ".join(f"{words.cell_name(effect.cell)}: {words.gap(effect.ours)}" for effect in measured) or "not measured yet"
-        rows.append([escape(text) for text in (departure.point, departure.text, departure.code, worth)])
-    return table(["Point", "Paper's text", "Authors' code", "Worth of the text's version, points ± 2 SE"], rows)
-
-
-def added_up(study: Study) -> str:
-    """The points one by one, their sum, and what all of them changed together."""
-    found = sums(study)
-    if not found:
-        return "Not measured yet.\n"
-    shown = [departure for departure in DEPARTURES if any(departure.variant in one.points for one in found)]
-    headings = ["Data", "Model", *(departure.point for departure in shown), "Sum ± 2 SE", "All together ± 2 SE"]
-    rows = []
-    for one in found:
-        single = [
-            words.signed(one.points[name].points) if name in one.points else "" for name in (departure.variant for departure in shown)
-        ]
-        rows.append([words.data_name(one.cell), one.cell.model, *single, words.gap(one.sum), words.gap(one.together)])
-    return table(headings, ([escape(text) for text in row] for row in rows), len(shown) + 2)
+    points = [[escape(text) for text in (departure.point, departure.text, departure.code)] for departure in DEPARTURES]
+    stated = table(["Point", "Paper's text", "Authors' code"], points)
+    measured = worth(study)
+    data = words.in_order(name for row in measured for name in row.by_data)
+    rows = [[row.point, row.model, *(words.gap(row.by_data.get(name)) for name in data)] for row in measured]
+    worths = table(
+        ["Worth of the text's version, points ± 2 SE", "Model", *data], ([escape(text) for text in row] for row in rows), len(data)
+    )
+    return f"{stated}\n{worths}"
 
 
 SECTIONS = {
@@ -211,7 +199,6 @@ SECTIONS = {
     "not-run": not_run,
     "ablation": effects,
     "departures": departures,
-    "sums": added_up,
 }
 
 

@@ -11,6 +11,7 @@ from . import report_charts as charts
 from . import report_words as words
 from .paper_numbers import PUBLISHED, VARIANTS, Published
 from .report_data import CellResult, Study, Verdict
+from .report_departures import Worth
 from .report_markup import Child, h
 from .report_records import DATASETS, Run
 from .report_statistics import AGREEMENT
@@ -182,6 +183,16 @@ def run_columns(runs: Sequence[Run]) -> list[Column[Run]]:
 
 def _shown(value: float | None, form: str) -> str | None:
     return None if value is None else format(value, form)
+
+
+def worth_columns(rows: Sequence[Worth]) -> list[Column[Worth]]:
+    """Point, model, and a column for each of the data sets on which anything was measured."""
+
+    def column(name: str) -> Column[Worth]:
+        return Column(name, lambda w: words.gap(w.by_data.get(name)), lambda w: w.by_data[name].points if name in w.by_data else None)
+
+    data = words.in_order(name for row in rows for name in row.by_data)
+    return [Column("Point", lambda w: w.point), Column("Model", lambda w: w.model), *(column(name) for name in data)]
 
 
 def published_table(name: str, study: Study) -> Element:

@@ -1,13 +1,40 @@
-"""Do the points in which text and code differ, measured one by one, add up to what all of them change together?"""
+"""What the points in which the authors' text and code differ are worth: one by one, added up, and all at once."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from . import report_words as words
 from .paper_numbers import DEPARTURES
 from .report_data import Study
 from .report_records import Cell
 from .report_statistics import Difference, difference, paired_difference
+
+
+@dataclass(frozen=True)
+class Worth:
+    """A row of the table: what one point, or all of them, changed for a model, by the name of the data."""
+
+    point: str
+    model: str
+    by_data: dict[str, Difference]
+
+
+def worth(study: Study) -> list[Worth]:
+    """Point by point; then, where there are runs with all of the text's settings, the sum and what all changed at once."""
+    rows = []
+    for departure, effects in words.departure_effects(study):
+        if not effects:
+            rows.append(Worth(f"{departure.point}: not measured yet", words.listing(departure.models), {}))
+        for model in words.in_order(effect.cell.model for effect in effects):
+            gaps = {words.data_name(effect.cell): effect.ours for effect in effects if effect.cell.model == model and effect.ours}
+            rows.append(Worth(departure.point, model, gaps))
+    found = sums(study)
+    for model in words.in_order(one.cell.model for one in found):
+        mine = [one for one in found if one.cell.model == model]
+        rows.append(Worth("these points added up", model, {words.data_name(one.cell): one.sum for one in mine}))
+        rows.append(Worth("all of the text's settings", model, {words.data_name(one.cell): one.together for one in mine}))
+    return rows
 
 
 @dataclass(frozen=True)

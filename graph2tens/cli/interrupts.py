@@ -24,8 +24,9 @@ class Interrupts:
             raise KeyboardInterrupt
 
     def __enter__(self) -> Interrupts:
-        numbers = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) is not signal.SIG_IGN]
-        self._before = {number: signal.signal(number, self._interrupt) for number in numbers}  # who ignores one (nohup), goes on doing so
+        # Who ignores one (nohup) goes on doing so; None is a handler of C code that could not be put back.
+        numbers = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) not in (signal.SIG_IGN, None)]
+        self._before = {number: signal.signal(number, self._interrupt) for number in numbers}
         self._hook, sys.unraisablehook = sys.unraisablehook, self._unraisable
         return self
 

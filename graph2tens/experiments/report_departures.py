@@ -43,13 +43,11 @@ class Sum:
 
     Attributes:
         cell: of the paper's tables, with the text's settings.
-        points: worth of each point that was measured, by the name of its variant.
-        sum: of these, taken seed by seed, since all are against the same runs; over the seeds that every point has.
+        sum: of all points measured there, taken seed by seed, since all are against the same runs; over the seeds that every point has.
         together: our runs with the text's settings against those with the code's. Their splits may differ, so seeds are not paired.
     """
 
     cell: Cell
-    points: dict[str, Difference]
     sum: Difference
     together: Difference
 
@@ -63,10 +61,10 @@ def sums(study: Study) -> list[Sum]:
         if cell.protocol != "paper" or cell.variant != "base" or base is None:
             continue
         variants = [study.result(base.cell._replace(table="differences", variant=departure.variant)) for departure in DEPARTURES]
-        measured = [(variant, gap) for variant in variants if variant and (gap := paired_difference(variant.by_seed, base.by_seed))]
-        seeds = set(base.by_seed).intersection(*(variant.by_seed for variant, _ in measured))
-        changed = {seed: sum(variant.by_seed[seed] - base.by_seed[seed] for variant, _ in measured) for seed in seeds}
+        measured = [variant.by_seed for variant in variants if variant is not None]
+        seeds = set(base.by_seed).intersection(*measured)
+        changed = {seed: sum(accuracies[seed] - base.by_seed[seed] for accuracies in measured) for seed in seeds}
         total, together = paired_difference(changed, dict.fromkeys(seeds, 0.0)), difference(result.ours, base.ours)
         if measured and total and together:
-            found.append(Sum(cell, {variant.cell.variant: gap for variant, gap in measured}, total, together))
+            found.append(Sum(cell, total, together))
     return found

@@ -99,7 +99,8 @@ def same_run(folder: Path, run: Run, dataset: GraphDataset) -> None:
             if isinstance(old, dict) and isinstance(new, dict):
                 name, old, new = next((key, old.get(key), new.get(key)) for key in {**old, **new} if old.get(key) != new.get(key))
             raise ValueError(f"cannot resume {folder}: it was started with {name} = {old!r} (now {new!r}). Repeat the same options.")
-    if description.get("fingerprint", mark := dataset.fingerprint()) != mark:  # folders of earlier versions do not have it
+    mark = dataset.fingerprint()
+    if description.get("fingerprint", mark) != mark:  # folders of earlier versions do not have it
         raise ValueError(
             f"cannot resume {folder}: the data of {dataset.name} changed since then. Start anew with --overwrite or another --out."
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import stat
@@ -142,22 +143,28 @@ def test_tasks_run_side_by_side(whose_threads):
     threads.run([both.wait, both.wait])  # would time out if one had to wait for the other
 
 
+HAS_TEAM = pytest.mark.skipif(threads._openmp() is None, reason="PyTorch has no OpenMP here")
+
+
+@HAS_TEAM
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.skipif(not hasattr(signal, "setitimer") or threads._openmp() is None, reason="no timers, or no OpenMP")
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers on this system")
 def test_an_interrupt_is_never_lost_in_pytorchs_threads():
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGALRM, interrupt)
+    gc.disable()  # Hypothesis is called at each collection, and Python drops what is raised there
     try:
-        for trial in range(200):
+        for trial in range(1000):
             with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - the interrupt may come at any line
-                signal.setitimer(signal.ITIMER_REAL, 1e-4 * (1 + trial % 20))
-                for _ in range(100_000):
+                signal.setitimer(signal.ITIMER_REAL, 1e-5 * (10 + trial % 50))
+                for _ in range(1_000_000):
                     threads.run([int, int])
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+        gc.enable()
 
 
 def test_many_threads_may_call_at_once(no_thread_is_too_small, whose_threads):
@@ -175,6 +182,16 @@ def test_an_error_in_another_thread_is_raised_here(whose_threads):
     with pytest.raises(ZeroDivisionError):
         threads.run([lambda: done.append(1), lambda: 1 // 0, lambda: done.append(2)])
     assert sorted(done) == [1, 2]
+
+
+@HAS_TEAM
+def test_an_interrupt_is_raised_before_an_error():
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    for tasks in ([lambda: 1 // 0, interrupt], [interrupt, lambda: 1 // 0]):
+        with pytest.raises(KeyboardInterrupt):
+            threads.run(tasks)
 
 
 _SCRIPT_HEAD = """

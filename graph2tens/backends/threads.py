@@ -41,25 +41,29 @@ def run(tasks: Sequence[Callable[[], object]]) -> None:
 
 
 def _run_in_team(tasks: Sequence[Callable[[], object]], parallel: Any) -> None:
-    waiting, errors, finished = deque(tasks), [], set()
+    waiting, errors, caller = deque(tasks), list[BaseException](), get_ident()
+    caller_finished = False
 
     def body(_: object) -> None:
+        nonlocal caller_finished
+        is_caller = get_ident() == caller
         while True:  # the team may be smaller than asked for
             try:
                 task = waiting.popleft()
             except IndexError:
-                finished.add(get_ident())
-                return
+                break
             try:
                 task()
             except BaseException as error:  # no exception may pass through C code
                 errors.append(error)
+        if is_caller:  # the very last thing: Python raises what a signal's handler raises after calls and jumps, not after an assignment
+            caller_finished = True
 
     parallel(_BODY(body), None, len(tasks), 0)
-    if errors:
-        raise errors[0]
-    if get_ident() not in finished:  # Ctrl-C came between two lines of `body`: C code cannot pass it on, and must not lose it
+    if not caller_finished:  # Ctrl-C came between two lines of `body`: C code cannot pass it on, and must not lose it
         raise KeyboardInterrupt
+    if errors:
+        raise min(errors, key=lambda error: isinstance(error, Exception))  # an interrupt before an error
 
 
 def _run_in_pool(tasks: Sequence[Callable[[], object]]) -> None:

@@ -83,8 +83,10 @@ def measure(name: str, heads: int, repeat: int) -> list[dict[str, object]]:
         del contenders["the recursion as written"]  # it projects every edge in every step: seconds
     for run, _ in contenders.values():
         torch.testing.assert_close(ours(), run(), rtol=1e-3, atol=1e-3)
+    kinds = dict.fromkeys(contenders, "same answer")
     for conv in (GCNConv(width, width), GATConv(width, width // 8, heads=8)):
-        contenders[f"{LENGTH} x {type(conv).__name__}"] = (partial(repeated(conv, edges, LENGTH), h), [h, *conv.parameters()])
+        layers = f"{LENGTH} x {type(conv).__name__}"
+        contenders[layers], kinds[layers] = (partial(repeated(conv, edges, LENGTH), h), [h, *conv.parameters()]), "another layer"
     contenders["the matrix products alone"] = (partial(project, x, components), inputs[:2])
 
     rows = []
@@ -95,7 +97,7 @@ def measure(name: str, heads: int, repeat: int) -> list[dict[str, object]]:
         seconds = best(candidates, repeat)
         label = f"{name}, {'8 heads' if heads else 'no heads'}, {mode}"
         for key in (key for key in seconds if key != "graph2tens"):
-            rows.append(record(label, key, seconds[key], seconds["graph2tens"]))
+            rows.append(record(label, key, seconds[key], seconds["graph2tens"], kinds.get(key, "yardstick")))
             theirs, mine = seconds[key] * 1e3, seconds["graph2tens"] * 1e3
             print(f"{label:<46} {key:<26} {theirs:9.2f} ms   ours {mine:8.2f} ms   x{theirs / mine:.2f}")
     return rows

@@ -71,7 +71,9 @@ def main() -> None:
     from .record import record, save
 
     ours, theirs = (apart("random", 1_000_000, contender) for contender in ("graph2tens", "gather + index_add"))
-    rows = [record("1e6 edges, 1e5 nodes, R=64, peak memory of a training step", "gather + index_add", theirs[1], ours[1], "mebibytes")]
+    rows = [
+        record("1e6 edges, 1e5 nodes, R=64, peak memory of a training step", "gather + index_add", theirs[1], ours[1], unit="mebibytes")
+    ]
     print(f"peak above the problem: ours {ours[1]:.0f} MiB, gather + index_add {theirs[1]:.0f} MiB, ratio {ours[1] / theirs[1]:.3f}")
     for kind in ("molecules", "random"):
         for contender in ("graph2tens", "sparse product"):
@@ -80,12 +82,11 @@ def main() -> None:
             print(f"{kind}, {contender}: {', '.join(f'{took:.4f}' for took in seconds)} s for {SIZES} edges, like E^{exponent:.3f}")
             if contender == "graph2tens":
                 what = f"{kind}, training step on 1e7 edges; from 1e5 on time grows like E^{exponent:.2f}"
-                rows.append(record(what, "1e5 edges scaled linearly", seconds[0] * SIZES[-1] / SIZES[0], seconds[-1]))
+                rows.append(record(what, "1e5 edges scaled linearly", seconds[0] * SIZES[-1] / SIZES[0], seconds[-1], "yardstick"))
             else:
                 what = f"{kind}, one product P S on 1e7 edges; from 1e5 on its time grows like E^{exponent:.2f}"
-                rows.append(
-                    {**record(what, "1e5 edges scaled linearly", seconds[0] * SIZES[-1] / SIZES[0], seconds[-1]), "fast": "PyTorch"}
-                )
+                linear = seconds[0] * SIZES[-1] / SIZES[0]
+                rows.append({**record(what, "1e5 edges scaled linearly", linear, seconds[-1], "yardstick"), "fast": "PyTorch"})
     save("memory and scaling", rows)
 
 

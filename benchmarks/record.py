@@ -16,12 +16,17 @@ RESULTS, README = HERE / "results.json", HERE / "README.md"
 BEGIN, END = "<!-- measurements:begin -->", "<!-- measurements:end -->"
 
 
-def record(name: str, reference: str, theirs: float, ours: float, unit: str = "seconds") -> dict[str, Any]:
-    """One comparison; a ratio above 1 means that graph2tens is faster, or needs less."""
+def record(name: str, reference: str, theirs: float, ours: float, kind: str = "same answer", unit: str = "seconds") -> dict[str, Any]:
+    """One comparison; a ratio above 1 means that graph2tens is faster, or needs less.
+
+    `kind` says what it means: another way to the ``same answer`` (compared first), ``another layer`` that looks as far and computes
+    something else, or a ``yardstick``: a lower bound, a goal, linear growth.
+    """
     host = machine()
     return {
         "name": name,
         "reference": reference,
+        "kind": kind,
         "fast": "graph2tens",
         f"{unit}_reference": theirs,
         f"{unit}_fast": ours,

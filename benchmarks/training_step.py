@@ -112,7 +112,7 @@ def main(conv: str, protocol: str, repeat: int, batch_size: int, threads: int | 
         print(f"{label:<10}{a * 1e3:>9.1f} ms{b * 1e3:>9.1f} ms{a / b:>8.2f}")
     if keep:
         what = f"training step, {conv}, protocol {protocol}, {batch_size} graphs of {name}"
-        save(what, [record(what, "its dense matrix products alone", min(wall["products"]), min(wall["step"]))])
+        save(what, [record(what, "its dense matrix products alone", min(wall["products"]), min(wall["step"]), "yardstick")])
     print(f"{platform.processor() or platform.machine()}, {torch.get_num_threads()} threads, torch {torch.__version__}, {repeat} repeats")
 
 

@@ -184,6 +184,31 @@ def test_filters_work_from_the_keyboard(visit):
     assert browser.find_element(By.ID, "shown").text == "0 of 57 cells shown"
 
 
+def test_a_word_finds_beginnings_until_it_is_a_whole_word(visit):
+    browser = visit()
+    search = browser.find_element(By.ID, "search")
+    search.send_keys("nci")
+    compounds = table_after(browser, "chemical compounds")
+    assert set(column(compounds, "Data", visible=True)) == {"NCI1", "NCI109"}
+    search.send_keys("1")
+    assert set(column(compounds, "Data", visible=True)) == {"NCI1"}
+    search.clear()
+    search.send_keys("cora 2")  # not the 2 of G2TN
+    assert browser.find_element(By.ID, "shown").text == "2 of 57 cells shown"
+    headings = browser.find_elements(By.CSS_SELECTOR, "#tables h3")
+    assert [heading.text for heading in headings if heading.is_displayed()] == [
+        heading.text for heading in headings if "k hops" in heading.get_attribute("textContent")
+    ]
+
+
+def test_only_what_scrolls_is_a_stop_of_the_keyboard(visit):
+    script = """
+        return [...document.querySelectorAll('.scroll')].filter(r => r.checkVisibility())
+          .map(r => [r.tabIndex, r.scrollWidth > r.clientWidth])"""
+    for width in (1200, 390):
+        assert all((stop == 0) == scrolls for stop, scrolls in visit(width=width).execute_script(script))
+
+
 def background(browser):
     return [
         int(part) for part in browser.execute_script("return getComputedStyle(document.documentElement).backgroundColor.match(/\\d+/g)")
@@ -247,8 +272,10 @@ def test_all_text_has_contrast_aa(visit, name, scheme):
 def test_the_page_can_be_heard(visit):
     browser = visit()
     assert browser.execute_script("""
-        return [...document.querySelectorAll('svg')].every(s => s.getAttribute('role') === 'img'
-          && s.getAttribute('aria-labelledby').split(' ').every(id => document.getElementById(id).textContent.trim()))""")
+        return [...document.querySelectorAll('svg:not([aria-hidden])')].every(s => s.getAttribute('role') === 'img'
+          && ['aria-labelledby', 'aria-describedby'].every(name => document.getElementById(s.getAttribute(name)).textContent.trim()))""")
+    # What is hidden from the ear is said in words beside it.
+    assert browser.execute_script("return [...document.querySelectorAll('svg[aria-hidden]')].every(s => s.nextSibling.textContent.trim())")
     assert browser.execute_script("""
         return [...document.querySelectorAll('table')].every(t => t.caption && t.caption.textContent.trim()
           && [...t.querySelectorAll('th')].every(c => ['col', 'row'].includes(c.scope)))""")
@@ -321,6 +348,6 @@ def test_print_is_black_on_white_without_controls(visit):
     assert not browser.find_element(By.CSS_SELECTOR, "form.filters").is_displayed()
     assert not browser.find_element(By.TAG_NAME, "nav").is_displayed()
     browser.execute_script("dispatchEvent(new Event('beforeprint'))")
-    assert browser.execute_script("return [...document.querySelectorAll('details')].every(d => d.open)")
+    assert browser.execute_script("return [...document.querySelectorAll('details')].every(d => d.open !== d.matches('.long'))")
     browser.execute_script("dispatchEvent(new Event('afterprint'))")
     assert not browser.execute_script("return [...document.querySelectorAll('details')].some(d => d.open)")

@@ -194,11 +194,19 @@ def test_points_are_added_up_seed_by_seed_beside_what_they_change_together():
     assert found.sum.points == pytest.approx(-1.0)
     assert found.sum.standard_error == pytest.approx(0.0, abs=1e-9)  # the two go up and down together, and their sum not at all
     assert found.together.points == pytest.approx(5.0)
-    assert found.together.standard_error > 1
+    assert found.together.standard_error == pytest.approx(0.0, abs=1e-9)
+    assert found.rest.points == pytest.approx(6.0)
     page = departures(collect(records)).replace("\N{MINUS SIGN}", "-")
-    for row in ("self-loops | G2TN | +2.0 ± 1.2", "mixing the degrees | G2TN | -3.0 ± 1.2", "these points added up | G2TN | -1.0 ± 0.0"):
+    for row in (
+        "self-loops | G2TN | **+2.00 ± 1.15**",
+        "mixing the degrees | G2TN | **-3.00 ± 1.15**",
+        "measured points added up | G2TN | **-1.00 ± 0.00**",
+        "all of the text's settings | G2TN | **+5.00 ± 0.00**",
+        "the latter minus the sum | G2TN | **+6.00 ± 0.00**",
+        "scale of the L2 penalty | G2TN | not run yet",
+        "split of citation graphs | G2TN | \N{EN DASH} | not run yet",
+    ):
         assert f"| {row} |" in page
-    assert "| all of the text's settings | G2TN | +5.0 ± 5.0 |" in page
 
 
 # Reading.
@@ -293,6 +301,17 @@ def test_authors_runs_find_their_cells(tmp_path):
     expected = np.array([result.by_seed[seed] - runs[NCI1][seed] for seed in range(5)])
     assert result.same_seed.points == pytest.approx(expected.mean())
     assert result.same_seed.standard_error == pytest.approx(expected.std(ddof=1) / np.sqrt(5))
+
+
+def test_authors_runs_in_percent_are_refused(tmp_path):
+    (tmp_path / "runs.csv").write_text("dataset,model,variant,khop,seed,test_acc\nNCI1,G2TN,base,0,0,80.5\n")
+    with pytest.raises(ValueError, match="line 2: test_acc must be a share from 0 to 1"):
+        read_authors_runs(tmp_path / "runs.csv")
+
+
+def test_authors_runs_of_something_else_are_remarked_on():
+    study = collect([record(0)], authors_runs={NCI1._replace(dataset="Mutag"): {0: 80.0}})
+    assert any("no cell that is compared" in remark for remark in study.remarks)
 
 
 @pytest.mark.parametrize(("text", "message"), [("a,b\n1,2\n", "missing: dataset"), ("", "missing: dataset")])

@@ -20,9 +20,9 @@ def report(
         list[Path] | None, typer.Option(help="Rewrite the marked sections of this page too, e.g. docs/reproduction.md; repeat for several.")
     ] = None,
     authors_runs: Annotated[Path | None, typer.Option(help="The authors' table of runs (CSV): their accuracy for each seed.")] = None,
-    benchmarks: Annotated[Path, typer.Option(help="Speed measurements; left out if the file is not there.")] = Path(
-        "benchmarks/results.json"
-    ),
+    benchmarks: Annotated[
+        Path | None, typer.Option(help="Speed measurements; by default benchmarks/results.json, if you are where that is.")
+    ] = None,
     title: Annotated[str | None, typer.Option(help="Heading of the page.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts: files written and every cell's numbers.")] = False,
 ) -> None:
@@ -37,6 +37,9 @@ def report(
     from ..experiments.report_markdown import all_tables, updated_sections
     from ..experiments.report_records import read_authors_runs, read_records
 
+    for name, path in (("--out", out), ("--markdown", markdown)):
+        if path is not None and path.is_dir():
+            raise ValueError(f"`{name} {path}` is a folder; name the file to write")
     records, remarks = read_records(results)
     authors = None if authors_runs is None else read_authors_runs(authors_runs)
     study = collect(records, authors_runs=authors, benchmarks=read_benchmarks(benchmarks), remarks=remarks)
@@ -55,12 +58,15 @@ def report(
 
 
 def _show(study: Any, written: list[Path]) -> None:
-    from ..experiments import report_words as words
+    from ..experiments import report_sentences as sentences
+    from ..experiments.report_words import PROTOCOLS
 
-    print(words.provenance(study))
-    for protocol in words.protocols(study):
-        print(f"With {words.PROTOCOLS.get(protocol, protocol)}: {words.outcome(study, protocol)}")
-    for remark in [words.missing(study) if study.of_paper else "", *study.remarks]:
+    print(sentences.provenance(study))
+    if study.of_paper and (head := sentences.headline(study)):
+        print(head)
+    for protocol in sentences.protocols(study):
+        print(f"With {PROTOCOLS.get(protocol, protocol)}: {sentences.outcome(study, protocol)}")
+    for remark in [sentences.missing(study) if study.of_paper else "", *study.remarks]:
         if remark:
             print(remark)
     for path in written:

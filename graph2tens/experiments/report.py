@@ -37,10 +37,14 @@ def write_text(path: Path, text: str) -> None:
     path.write_bytes(text.encode("utf-8", errors="replace"))
 
 
-def read_benchmarks(path: Path) -> list[dict[str, Any]]:
-    """Speed measurements of ``benchmarks/``; none if the file is not there."""
-    if not path.exists():
-        return []
+def read_benchmarks(path: Path | None) -> list[dict[str, Any]]:
+    """Speed measurements of ``benchmarks/``; without a path those of the current folder, none if it has none."""
+    if path is None:
+        path = Path("benchmarks/results.json")
+        if not path.exists():
+            return []
+    elif not path.is_file():
+        raise ValueError(f"`--benchmarks {path}` is no file; `make bench` writes one")
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:

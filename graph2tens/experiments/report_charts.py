@@ -6,7 +6,8 @@ Colour never speaks alone: ours is a filled disc, the authors' runs are rings, t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from statistics import fmean
 from xml.etree.ElementTree import Element
 
 from .report_data import CellResult, Effect
@@ -20,7 +21,7 @@ CURVES_DRAWN = 10  # seeds whose learning curves a panel draws; more only blacke
 Scale = Callable[[float], float]
 
 
-def svg(title: str, description: str, height: int, *children: Child, width: int = WIDTH, class_: str = "chart") -> Element:
+def svg(title: str, description: str, height: int, *children: Child, width: int = WIDTH) -> Element:
     """A picture with a name and a description for those who hear the page (:func:`page` links them)."""
     return h(
         "svg",
@@ -31,7 +32,7 @@ def svg(title: str, description: str, height: int, *children: Child, width: int 
         width=width,
         height=height,
         role="img",
-        class_=class_,
+        class_="chart",
     )
 
 
@@ -115,7 +116,7 @@ def seed_strip(result: CellResult, domain: tuple[float, float]) -> Element:
         y += 20
         shapes.append(h("text", "authors", x=0, y=y + 4, class_="row-label"))
         shapes += _dots(sorted(result.authors.items()), scale, y, 2.6, 7, "authors dot", "authors")
-        told.append(f"authors: {len(result.authors)} seeds")
+        told.append(f"authors: mean {fmean(result.authors.values()):.1f} percent of {len(result.authors)} seeds")
         y += 18
     if result.published is not None:
         y += 10
@@ -155,27 +156,33 @@ def interval(gap: Difference, reach: float) -> Element:
     low, high = (max(-reach, min(reach, gap.points + sign * AGREEMENT * gap.standard_error)) for sign in (-1, 1))
     class_ = "agrees" if gap.agrees else "differs"
     centre = scale(max(-reach, min(reach, gap.points)))
-    return svg(
-        "Difference from the paper",
-        f"{gap.points:+.1f} points, plus or minus {AGREEMENT * gap.standard_error:.1f}",
-        20,
+    return h(
+        "svg",
         h("line", x1=scale(0.0), x2=scale(0.0), y1=1, y2=19, class_="zero"),
         h("line", x1=scale(low), x2=scale(high), y1=10, y2=10, class_=f"{class_} bar"),
         h("circle", cx=centre, cy=10, r=3.5, class_=f"{class_} dot"),
+        viewBox="0 0 110 20",
         width=110,
+        height=20,
+        aria_hidden="true",  # the cell says it in words
         class_="interval",
     )
 
 
-def forest(effects: Sequence[Effect], reach: float) -> Element:
-    """One line for each removed ingredient: the change in accuracy against the full model, ours above the paper's."""
-    left, right, step = 92.0, WIDTH - 10.0, 34
+def forest(effects: Sequence[Effect], reach: float, title: str, names: Mapping[str, str] | None = None) -> Element:
+    """One line for each changed ingredient: the change in accuracy against the unchanged model, ours above the paper's.
+
+    `names` are words for variants; they take more room than the variants' own names.
+    """
+    left, right, step = 92.0 if names is None else 140.0, WIDTH - 10.0, 34
     scale = linear((-reach, reach), (left, right))
     shapes: list[Element] = []
     told = []
     for row, effect in enumerate(effects):
         y = 16 + step * row
-        shapes.append(h("text", effect.cell.variant, x=0, y=y + (4 if effect.ours else -1), class_="row-label"))
+        label = (names or {}).get(effect.cell.variant, effect.cell.variant)
+        beside = 4 if effect.ours and effect.paper else -1
+        shapes.append(h("text", label, x=0, y=y + beside, class_="row-label"))
         if effect.ours is None:
             shapes.append(h("text", "not run yet", x=0, y=y + 12, class_="missing"))
         for gap, dy, class_ in ((effect.ours, -5, "ours"), (effect.paper, 6, "paper")):
@@ -185,11 +192,11 @@ def forest(effects: Sequence[Effect], reach: float) -> Element:
             shapes.append(h("line", x1=scale(ends[0]), x2=scale(ends[1]), y1=y + dy, y2=y + dy, class_=f"{class_} bar"))
             x = scale(gap.points)
             shapes.append(_diamond(x, y + dy, 4) if class_ == "paper" else h("circle", cx=x, cy=y + dy, r=3.6, class_="ours dot"))
-            told.append(f"{effect.cell.variant}, {class_}: {gap.points:+.1f} plus or minus {AGREEMENT * gap.standard_error:.1f} points")
+            told.append(f"{label}, {class_}: {gap.points:+.1f} plus or minus {AGREEMENT * gap.standard_error:.1f} points")
     bottom = 16 + step * len(effects) - 14
     axis = _bottom_axis(scale, ticks(-reach, reach), 2, bottom, "change in accuracy, points", right)
     zero = h("line", x1=scale(0.0), x2=scale(0.0), y1=2, y2=bottom, class_="zero")
-    return svg("Ablation: change against the full model", "; ".join(told) or "not run yet", bottom + 32, *axis, zero, *shapes)
+    return svg(title, "; ".join(told) or "not run yet", bottom + 32, *axis, zero, *shapes)
 
 
 def _series(run: Run, key: str, factor: float = 1.0) -> list[tuple[float, float]]:
@@ -211,6 +218,10 @@ def _plot(
         path = " ".join(f"{x(epoch):.1f},{y(value):.1f}" for epoch, value in points)
         shapes.append(h("polyline", h("title", tooltip), points=path, class_=f"{class_} curve"))
     return shapes
+
+
+def has_curves(runs: Sequence[Run]) -> bool:
+    return any(len(run.curve.get("epoch", ())) > 1 for run in runs)
 
 
 def learning_curves(runs: Sequence[Run]) -> Element | None:
@@ -259,7 +270,10 @@ def learning_curves(runs: Sequence[Run]) -> Element | None:
 
 
 def accuracy_against_seconds(runs: Sequence[Run]) -> Element | None:
-    """Every run as a mark: how long its training took, on a logarithmic axis, and what it reached. Discs are G2TN, triangles G2TAN."""
+    """Every run as a mark: how long its training took, on a logarithmic axis, and what it reached.
+
+    Discs are G2TN, triangles G2TAN, squares anything else; open marks stand for the settings of the paper's text.
+    """
     timed = [(run.seconds, run) for run in runs if run.seconds is not None and run.seconds > 0]
     if not timed:
         return None
@@ -267,24 +281,29 @@ def accuracy_against_seconds(runs: Sequence[Run]) -> Element | None:
     low, high = widen([math.log10(seconds) for seconds, _ in timed], 0.08, 0.5)
     domain = widen([run.test for _, run in timed])
     x, y = linear((low, high), (left, right)), linear(domain, (bottom, top))
-    steps = [math.log10(factor * 10.0**power) for power in range(math.floor(low), math.ceil(high)) for factor in (1, 2, 5)]
-    marks = [step for step in steps if low <= step <= high]
+    factors = (1, 2, 5) if high - low < 2 else (1,)  # or their numbers would touch
+    marks = [
+        mark for power in range(math.floor(low), math.ceil(high) + 1) for f in factors if low <= (mark := power + math.log10(f)) <= high
+    ]
     shapes = [h("line", x1=left, x2=right, y1=y(mark), y2=y(mark), class_="grid") for mark in ticks(*domain)]
     shapes += [h("text", _label(mark), x=left - 5, y=y(mark) + 4, class_="tick end") for mark in ticks(*domain)]
     shapes += [h("text", _label(float(f"{10**mark:.3g}")), x=x(mark), y=bottom + 14, class_="tick middle") for mark in marks]
     shapes += [
         h("text", "test accuracy, %", x=left, y=top - 8, class_="tick"),
-        h("text", "seconds of training", x=right, y=bottom + 29, class_="tick end"),
+        h("text", "seconds of training (log scale)", x=right, y=bottom + 29, class_="tick end"),
     ]
     for seconds, run in timed:
         tooltip = h(
             "title", f"{run.cell.model}, {run.cell.variant}, {run.cell.protocol}, seed {run.seed}: {run.test:.1f} % in {seconds:.1f} s"
         )
         cx, cy = x(math.log10(seconds)), y(run.test)
+        form = "open" if run.cell.protocol == "paper" else "full"
         if run.cell.model == "G2TAN":
-            shapes.append(h("path", tooltip, d=f"M{cx:.1f} {cy - 4:.1f}l4 7h-8z", class_="authors dot"))
+            shapes.append(h("path", tooltip, d=f"M{cx:.1f} {cy - 4:.1f}l4 7h-8z", class_=f"{form} second"))
+        elif run.cell.model == "G2TN":
+            shapes.append(h("circle", tooltip, cx=cx, cy=cy, r=3.4, class_=f"{form} first"))
         else:
-            shapes.append(h("circle", tooltip, cx=cx, cy=cy, r=3.4, class_="ours dot"))
+            shapes.append(h("rect", tooltip, x=cx - 3, y=cy - 3, width=6, height=6, class_="full third"))
     fastest, slowest = min(s for s, _ in timed), max(s for s, _ in timed)
     return svg(
         "Accuracy against seconds of training", f"{len(timed)} runs of {fastest:.1f} to {slowest:.1f} seconds", int(bottom + 34), *shapes

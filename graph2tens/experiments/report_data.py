@@ -178,6 +178,8 @@ def collect(
         cells |= {Cell(*key, protocol="authors") for key in published}
         cells |= {Cell(*key, protocol=protocol) for key in published for table, protocol in begun if table == key[0]}
     authors = authors_runs or {}
+    if authors and not any(cell._replace(protocol="authors") in authors for cell in cells):
+        notes.append("the authors' table of runs has no cell that is compared here")
     results = (
         CellResult(cell, tuple(groups.get(cell, ())), published.get(cell[:5]), authors.get(cell._replace(protocol="authors"), {}))
         for cell in sorted(cells, key=lambda cell: cell.place)

@@ -8,48 +8,66 @@ from . import report_words as words
 from .paper_numbers import DEPARTURES
 from .report_data import Study
 from .report_records import Cell
-from .report_statistics import Difference, difference, paired_difference
+from .report_statistics import Difference, paired_difference
+from .tables import TABLES
 
 
 @dataclass(frozen=True)
 class Worth:
-    """A row of the table: what one point, or all of them, changed for a model, by the name of the data."""
+    """A row of the table: what one point, or all of them, changed for a model, by the name of the data.
+
+    `None` stands for what was planned and is not run; data to which a point does not apply have no entry.
+    """
 
     point: str
     model: str
-    by_data: dict[str, Difference]
+    by_data: dict[str, Difference | None]
+
+    def shown(self, data: str) -> str:
+        """In two decimals, since some of it is small and measured well."""
+        if data not in self.by_data:
+            return words.DASH
+        return words.gap(self.by_data[data], 2) or words.NOT_RUN
+
+    def stands_out(self, data: str) -> bool:
+        """Whether it is farther from nothing than two standard errors."""
+        found = self.by_data.get(data)
+        return found is not None and not found.agrees
 
 
 def worth(study: Study) -> list[Worth]:
-    """Point by point; then, where there are runs with all of the text's settings, the sum and what all changed at once."""
+    """Point by point; then, where there are runs with all of the text's settings, the sum, what all changed at once, and the rest."""
     rows = []
-    for departure, effects in words.departure_effects(study):
-        if not effects:
-            rows.append(Worth(f"{departure.point}: not measured yet", words.listing(departure.models), {}))
-        for model in words.in_order(effect.cell.model for effect in effects):
-            gaps = {words.data_name(effect.cell): effect.ours for effect in effects if effect.cell.model == model and effect.ours}
-            rows.append(Worth(departure.point, model, gaps))
+    planned = [Cell("differences", row.dataset, row.model, row.variant, row.khop) for row in TABLES["differences"]]
+    cells = sorted({*planned, *(effect.cell for effect in study.departures())}, key=lambda cell: cell.place)
+    for departure in DEPARTURES:
+        for model in departure.models:
+            mine = [cell for cell in cells if cell.variant == departure.variant and cell.model == model and cell.protocol == "authors"]
+            rows.append(Worth(departure.point, model, {words.data_name(cell): study.effect(cell).ours for cell in mine}))
     found = sums(study)
     for model in words.in_order(one.cell.model for one in found):
-        mine = [one for one in found if one.cell.model == model]
-        rows.append(Worth("these points added up", model, {words.data_name(one.cell): one.sum for one in mine}))
-        rows.append(Worth("all of the text's settings", model, {words.data_name(one.cell): one.together for one in mine}))
+        named = {words.data_name(one.cell): one for one in found if one.cell.model == model}
+        rows.append(Worth("measured points added up", model, {name: one.sum for name, one in named.items()}))
+        rows.append(Worth("all of the text's settings", model, {name: one.together for name, one in named.items()}))
+        rows.append(Worth("the latter minus the sum", model, {name: one.rest for name, one in named.items()}))
     return rows
 
 
 @dataclass(frozen=True)
 class Sum:
-    """What the text's settings change in one cell.
+    """What the text's settings change in one cell, everything seed by seed over the seeds that all runs have.
 
     Attributes:
         cell: of the paper's tables, with the text's settings.
-        sum: of all points measured there, taken seed by seed, since all are against the same runs; over the seeds that every point has.
-        together: our runs with the text's settings against those with the code's. Their splits may differ, so seeds are not paired.
+        sum: of all points measured there.
+        together: all of the text's settings against the code's.
+        rest: what is left of it when the sum is taken away: interplay of the points, and settings that were not measured singly.
     """
 
     cell: Cell
     sum: Difference
     together: Difference
+    rest: Difference
 
 
 def sums(study: Study) -> list[Sum]:
@@ -62,9 +80,12 @@ def sums(study: Study) -> list[Sum]:
             continue
         variants = [study.result(base.cell._replace(table="differences", variant=departure.variant)) for departure in DEPARTURES]
         measured = [variant.by_seed for variant in variants if variant is not None]
-        seeds = set(base.by_seed).intersection(*measured)
-        changed = {seed: sum(accuracies[seed] - base.by_seed[seed] for accuracies in measured) for seed in seeds}
-        total, together = paired_difference(changed, dict.fromkeys(seeds, 0.0)), difference(result.ours, base.ours)
-        if measured and total and together:
-            found.append(Sum(cell, total, together))
+        seeds = set(base.by_seed).intersection(result.by_seed, *measured)
+        unchanged = {seed: base.by_seed[seed] for seed in seeds}
+        added = {seed: unchanged[seed] + sum(accuracies[seed] - unchanged[seed] for accuracies in measured) for seed in seeds}
+        total, together, rest = (
+            paired_difference(one, other) for one, other in ((added, unchanged), (result.by_seed, unchanged), (result.by_seed, added))
+        )
+        if measured and total and together and rest:
+            found.append(Sum(cell, total, together, rest))
     return found

@@ -7,12 +7,15 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
 
+from . import report_sentences as sentences
 from . import report_words as words
-from .paper_numbers import DEPARTURES, TABLES
+from .paper_numbers import DEPARTURES
 from .report_data import CellResult, Study, Verdict
-from .report_departures import worth
+from .report_departures import Worth, worth
+from .report_parts import held_out, luck
 from .report_statistics import beyond_by_chance, root_mean_square
 
+_WITH_AUTHORS = "--authors-runs"
 _SPECIAL = re.compile(r"[\\`*_{}\[\]<>|#]")
 
 
@@ -29,7 +32,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]], numeric: int =
 
 def _row(result: CellResult, with_variant: bool, with_authors: bool) -> list[str]:
     gap, cell = result.difference, result.cell
-    names = [words.data_name(cell), cell.model, *([cell.variant] if with_variant else []), cell.protocol]
+    names = [words.data_name(cell), cell.model, *([cell.variant] if with_variant else []), words.SETTINGS.get(cell.protocol, cell.protocol)]
     numbers = [
         words.mean_std(result.ours) if result.ours else words.NOT_RUN,
         str(len(result.runs)),
@@ -53,9 +56,10 @@ def cell_table(results: Sequence[CellResult], *, with_authors: bool = False) -> 
 
 def all_tables(study: Study) -> str:
     """Every cell, grouped by the paper's tables: the content of ``tables.md``."""
-    parts = [f"# Results\n\n{escape(words.provenance(study))}\n", _outcomes(study), _how_to_read()]
+    parts = [f"# Results\n\n{escape(sentences.provenance(study))}\n", _outcomes(study), _how_to_read()]
     for name, results in groupby(study.cells, key=lambda result: result.cell.table):
-        parts.append(f"## {escape(TABLES.get(name, name or 'Other runs'))}\n\n{cell_table(list(results), with_authors=study.with_authors)}")
+        cells = without_training(study) if name == "features" else cell_table(list(results), with_authors=study.with_authors)
+        parts.append(f"## {escape(words.HEADINGS.get(name, name or 'Other runs'))}\n\n{cells}")
     parts += ["## What each ingredient is worth\n\n" + effects(study)]
     parts += ["## Where the authors' code and their text disagree\n\n" + departures(study)]
     return "\n".join(parts)
@@ -65,25 +69,29 @@ def _how_to_read() -> str:
     return (
         "Mean ± standard deviation of the test accuracy over the seeds. The standard error of a difference is √(s₁²/n₁ + s₂²/n₂), with\n"
         "sample deviations (the paper prints population ones, which are converted). A cell agrees when it lies at most two of them apart.\n"
+        "Settings: *code*, as in the authors' code, or *text*, as in the paper's text.\n"
     )
 
 
 def _outcomes(study: Study) -> str:
-    lines = [f"With {words.PROTOCOLS.get(name, name)}: {words.outcome(study, name)}" for name in words.protocols(study)]
-    return "".join(f"- {escape(line)}\n" for line in [*lines, words.missing(study)] if line)
+    lines = [f"With {words.PROTOCOLS.get(name, name)}: {sentences.outcome(study, name)}" for name in sentences.protocols(study)]
+    head = sentences.headline(study)
+    return f"{escape(head)}\n\n" * bool(head) + "".join(f"- {escape(line)}\n" for line in [*lines, sentences.missing(study)] if line)
 
 
 def results(study: Study) -> str:
-    """The README's section: how it came out in a few lines, and the cells that were run of the main tables."""
+    """The README's section: how it came out in a few lines, and what was run of the main tables with the first settings compared."""
     if not study.runs:
         return "No runs recorded yet.\n"
     shown = [result for result in study.cells if result.runs and result.cell.table in ("nci", "citation", "khop")]
+    if study.compared:
+        shown = [result for result in shown if result.cell.protocol == sentences.protocols(study)[0]]
     parts = [_outcomes(study)]
     if shown:
-        parts.append(cell_table(shown))
+        parts.append(f"With {words.settings(shown[0].cell.protocol)}:\n\n{cell_table(shown)}")
     if untrained := [result for result in study.untrained() if result.cell.variant == "base"]:
         parts.append("Without training a network, features and an SVM on the same splits:\n\n" + _untrained_table(study, untrained))
-    return "\n".join([*parts, f"{escape(words.provenance(study))}\n"])
+    return "\n".join([*parts, f"{escape(sentences.provenance(study))}\n"])
 
 
 def without_training(study: Study) -> str:
@@ -95,11 +103,14 @@ def without_training(study: Study) -> str:
 def _untrained_table(study: Study, results: Sequence[CellResult]) -> str:
     rows = []
     for result in results:
-        gap = study.against_default_features(result)
+        gap, best = study.against_default_features(result), words.best_published(result.cell.dataset)
         variant = "all defaults" if result.cell.variant == "base" else result.cell.variant
-        rows.append([result.cell.dataset, result.cell.model, variant, words.mean_std(result.ours), str(len(result.runs)), words.gap(gap)])
-    headings = ["Data", "Method", "Variant", "Test accuracy, %", "Splits", "Against our defaults, points ± 2 SE"]
-    return table(headings, ([escape(text) for text in row] for row in rows), 3)
+        paper = f"{words.mean_std(best)} ({best.model})" if best else words.DASH
+        rows.append(
+            [result.cell.dataset, result.cell.model, variant, words.mean_std(result.ours), str(len(result.runs)), words.gap(gap), paper]
+        )
+    headings = ["Data", "Method", "Variant", "Test accuracy, %", "Splits", "Against our defaults, points ± 2 SE", "Best in the paper, %"]
+    return table(headings, ([escape(text) for text in row] for row in rows), 4)
 
 
 def agreement(study: Study) -> str:
@@ -123,36 +134,45 @@ def disagreement(study: Study) -> str:
 
 
 def parts(study: Study) -> str:
-    """On which of the two parts that graphs are held out in do the authors' test accuracies lie? Seed by seed, with the same splits."""
-    found = [
-        (result.cell, run.seed, result.authors[run.seed], run.test, run.validation)
-        for result in study.cells
-        for run in result.runs
-        if (result.cell.table, result.cell.protocol) == ("nci", "authors") and run.seed in result.authors and run.validation is not None
-    ]
+    """Are the names of the two held-out parts exchanged? Our runs beside the authors', and which seeds are lucky."""
+    found = held_out(study)
     if not found:
         return "Nothing to compare: this needs runs of NCI1 or NCI109 and the authors' table of runs.\n"
-    rows = [[cell.dataset, cell.model, str(seed), *(f"{value:.1f}" for value in values)] for cell, seed, *values in found]
+    rows = [
+        [one.cell.dataset, one.cell.model, str(one.seed), *(f"{value:.1f}" for value in (one.authors, one.test, one.validation))]
+        for one in found
+    ]
     headings = ["Data", "Model", "Seed", "Authors, test, %", "Ours, test, %", "Ours, validation, %"]
-    from_test = root_mean_square(test - theirs for _, _, theirs, test, _ in found)
-    from_validation = root_mean_square(validation - theirs for _, _, theirs, _, validation in found)
-    return (
+    nearer = sum(abs(one.authors - one.validation) < abs(one.authors - one.test) for one in found)
+    text = (
         f"{table(headings, rows, 3)}\nRoot mean square distance of the authors' test accuracy from our test accuracy: "
-        f"{from_test:.1f} points, from our validation accuracy: {from_validation:.1f} points.\n"
+        f"{root_mean_square(one.test - one.authors for one in found):.1f} points, from our validation accuracy: "
+        f"{root_mean_square(one.validation - one.authors for one in found):.1f} points.\n"
+        f"It is nearer to the latter in {nearer} of {len(found)} runs.\n"
     )
+    lucky = [[one.dataset, str(one.seeds), words.signed(one.test, 2), words.signed(one.validation, 2)] for one in luck(study)]
+    if lucky:
+        headings = ["Authors' test accuracy by seed, correlated with features and an SVM on the part called", "Seeds", "test", "validation"]
+        text += f"\n{table(headings, lucky, 3)}"
+    return text
 
 
 def not_run(study: Study) -> str:
-    """What is missing, cell by cell but in short."""
-    tried = {run.cell: run.epochs for run in study.trials}
+    """What is missing, one line for each dataset, model and settings; and of the differences, one for each point and model."""
+    tried = {run.cell for run in study.trials}
     lines = []
-    for result in study.cells:
-        name = escape(f"{words.cell_name(result.cell)}, settings {result.cell.protocol}")
-        if result.verdict is Verdict.NOT_RUN:
-            epochs = tried.get(result.cell)
-            lines.append(f"- not run yet: {name}" + (f" (it runs: tried for {words.plural(epochs, 'epoch')})" if epochs else ""))
-        elif result.verdict is Verdict.ONE_SEED:
-            lines.append(f"- one seed only: {name}")
+    absent = [result.cell for result in study.cells if result.verdict is Verdict.NOT_RUN]
+    for (data, model, protocol), group in groupby(absent, key=lambda cell: (words.data_name(cell), cell.model, cell.protocol)):
+        cells = list(group)
+        names, runs = ([cell.variant for cell in some if cell.variant != "base"] for some in (cells, [c for c in cells if c in tried]))
+        line = f"- not run yet: {model} on {data}" + f" without one ingredient ({', '.join(names)})" * bool(names)
+        shown = " (shown to run, for fewer epochs)" if tried.issuperset(cells) else f" (shown to run: {', '.join(runs)})" * bool(runs)
+        lines.append(escape(f"{line}, {words.settings(protocol)}{shown}"))
+    one_seed = [result.cell for result in study.cells if result.verdict is Verdict.ONE_SEED]
+    lines += [escape(f"- one seed only: {words.cell_name(cell)}, {words.settings(cell.protocol)}") for cell in one_seed]
+    if any(result.cell.table == "differences" for result in study.cells):
+        unknown = [(row, [data for data, found in row.by_data.items() if found is None]) for row in worth(study)]
+        lines += [escape(f"- worth of a point: {row.point}, {row.model} on {words.listing(data)}") for row, data in unknown if data]
     return "\n".join(lines) + "\n" if lines else "Every cell of the paper's tables has been run.\n"
 
 
@@ -162,7 +182,14 @@ def effects(study: Study) -> str:
     if not ablations:
         return "Not run yet.\n"
     rows = [
-        [words.data_name(e.cell), e.cell.model, e.cell.variant, e.cell.protocol, words.gap(e.ours) or words.NOT_RUN, words.gap(e.paper)]
+        [
+            words.data_name(e.cell),
+            e.cell.model,
+            e.cell.variant,
+            words.SETTINGS.get(e.cell.protocol, e.cell.protocol),
+            words.gap(e.ours) or words.NOT_RUN,
+            words.gap(e.paper),
+        ]
         for e in ablations
     ]
     headings = ["Data", "Model", "Variant", "Settings", "Ours, points ± 2 SE", "Paper, points ± 2 SE"]
@@ -183,11 +210,14 @@ def departures(study: Study) -> str:
     stated = table(["Point", "Paper's text", "Authors' code"], points)
     measured = worth(study)
     data = words.in_order(name for row in measured for name in row.by_data)
-    rows = [[row.point, row.model, *(words.gap(row.by_data.get(name)) for name in data)] for row in measured]
-    worths = table(
-        ["Worth of the text's version, points ± 2 SE", "Model", *data], ([escape(text) for text in row] for row in rows), len(data)
-    )
-    return f"{stated}\n{worths}"
+
+    def shown(row: Worth, name: str) -> str:
+        text = escape(row.shown(name))
+        return f"**{text}**" if row.stands_out(name) else text
+
+    rows = [[escape(row.point), escape(row.model), *(shown(row, name) for name in data)] for row in measured]
+    worths = table(["Worth of the text's version, points ± 2 SE", "Model", *map(escape, data)], rows, len(data))
+    return f"{stated}\n{worths}\nBold: farther from 0 than two standard errors. {words.DASH}: does not apply there.\n"
 
 
 SECTIONS = {
@@ -204,6 +234,8 @@ SECTIONS = {
 
 def updated_sections(path: Path, study: Study) -> tuple[str, list[str]]:
     """The file's text with every marked section written anew, and the names of those sections."""
+    if not path.is_file():
+        raise ValueError(f"`{path}` is no file; --readme and --docs name pages that exist and have marked sections")
     text, found = path.read_bytes().decode("utf-8"), []
     for name, write in SECTIONS.items():
         begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
@@ -213,7 +245,12 @@ def updated_sections(path: Path, study: Study) -> tuple[str, list[str]]:
         _, closed, tail = rest.partition(end)
         if not closed or begin in tail or end in head + tail:
             raise ValueError(f"`{path}` must have `{begin}` once and `{end}` once after it; repair the markers and run again")
-        text = f"{head}{begin}\n<!-- written by `graph2tens report`; do not edit -->\n\n{write(study)}\n{end}{tail}"
+        if _WITH_AUTHORS in rest.partition(end)[0] and not study.with_authors:
+            raise ValueError(
+                f"`{path}`, section {name}, compares with the authors' runs, which would be lost; name their table (--authors-runs)"
+            )
+        option = f" {_WITH_AUTHORS}" if study.with_authors else ""
+        text = f"{head}{begin}\n<!-- written by `graph2tens report{option}`; do not edit -->\n\n{write(study)}\n{end}{tail}"
         found.append(name)
     if not found:
         raise ValueError(

@@ -70,9 +70,10 @@ def page(title: str, body: Iterable[Child]) -> str:
         h("style", style),
     ]
     content = h("body", *body, h("script", script))
-    for number, picture in enumerate(content.iter("svg")):  # a picture's name and description, found by their ids
-        for part in (picture[0], picture[1]):
+    named = (picture for picture in content.iter("svg") if picture.get("aria-hidden") is None)
+    for number, picture in enumerate(named):  # a picture's name and description, found by their ids
+        for part, role in ((picture[0], "aria-labelledby"), (picture[1], "aria-describedby")):
             part.set("id", f"picture-{number}-{part.tag}")
-        picture.set("aria-labelledby", f"picture-{number}-title picture-{number}-desc")
+            picture.set(role, f"picture-{number}-{part.tag}")
     document = h("html", h("head", h("meta", charset="utf-8"), head), content, lang="en")
     return "<!doctype html>\n" + tostring(document, encoding="unicode", method="html") + "\n"

@@ -162,6 +162,8 @@ def read_records(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
 def read_authors_runs(path: Path) -> dict[Cell, dict[int, float]]:
     """The authors' test accuracies in percent, by cell (protocol ``authors``) and seed, from their table of runs in CSV."""
     wanted = {"dataset", "model", "variant", "khop", "seed", "test_acc"}
+    if not path.is_file():
+        raise ValueError(f"`--authors-runs {path}` is no file")
     runs: dict[Cell, dict[int, float]] = defaultdict(dict)
     with path.open(newline="", encoding="utf-8") as file:
         reader = csv.DictReader(file)
@@ -173,6 +175,8 @@ def read_authors_runs(path: Path) -> dict[Cell, dict[int, float]]:
                 khop, seed, accuracy = int(row["khop"]), int(row["seed"]), 100 * float(row["test_acc"])
             except (TypeError, ValueError) as error:
                 raise ValueError(f"`{path}`, line {number}: khop, seed and test_acc must be numbers (got {row})") from error
+            if not 0 <= accuracy <= 100:
+                raise ValueError(f"`{path}`, line {number}: test_acc must be a share from 0 to 1 (got {row['test_acc']})")
             dataset = _DATASET_NAMES.get(row["dataset"].casefold(), row["dataset"])
             table = ("citation" if khop == 0 else "khop") if dataset in CITATIONS else "nci" if row["variant"] == "base" else "ablation"
             runs[Cell(table, dataset, row["model"], row["variant"], khop)][seed] = accuracy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 from xml.etree.ElementTree import Element
 
 from . import report_charts as charts
@@ -64,7 +64,15 @@ def facets(result: CellResult) -> dict[str, str]:
         "data-protocol": cell.protocol,
         "data-verdict": result.verdict.value,
         "data-text": " ".join(
-            [cell.table, words.data_name(cell), cell.model, cell.variant, cell.protocol, result.verdict.value]
+            [
+                cell.table,
+                words.data_name(cell),
+                cell.model,
+                cell.variant,
+                cell.protocol,
+                words.settings(cell.protocol),
+                result.verdict.value,
+            ]
         ).casefold(),
     }
 
@@ -78,7 +86,16 @@ def filter_controls(results: Sequence[CellResult]) -> Element:
         "Verdict": ("verdict", [verdict.value for verdict in Verdict if any(result.verdict is verdict for result in results)]),
     }
     selects = [
-        h("label", label, h("select", h("option", "all", value=""), [h("option", item, value=item) for item in items], data_facet=facet))
+        h(
+            "label",
+            label,
+            h(
+                "select",
+                h("option", "all", value=""),
+                [h("option", words.SETTINGS.get(item, item) if facet == "protocol" else item, value=item) for item in items],
+                data_facet=facet,
+            ),
+        )
         for label, (facet, items) in choices.items()
         if len(items) > 1
     ]
@@ -151,8 +168,8 @@ def cell_columns(results: Sequence[CellResult]) -> list[Column[CellResult]]:
         )
     columns.append(Column("Seeds", _seeds, lambda r: len(r.runs), "ours, of the paper's"))
     if len({result.cell.protocol for result in results}) > 1:
-        hint = "; ".join(f"{name}: {meaning}" for name, meaning in words.PROTOCOLS.items())
-        columns.insert(2, Column("Settings", lambda r: r.cell.protocol, hint=hint))
+        hint = "; ".join(f"{words.SETTINGS[name]}: {meaning}" for name, meaning in words.PROTOCOLS.items())
+        columns.insert(2, Column("Settings", lambda r: words.SETTINGS.get(r.cell.protocol, r.cell.protocol), hint=hint))
     return columns
 
 
@@ -167,7 +184,7 @@ def run_columns(runs: Sequence[Run]) -> list[Column[Run]]:
         Column("Data", lambda r: words.data_name(r.cell)),
         Column("Model", lambda r: r.cell.model),
         Column("Variant", lambda r: r.cell.variant if len(variants) > 1 else None),
-        Column("Settings", lambda r: r.cell.protocol),
+        Column("Settings", lambda r: words.SETTINGS.get(r.cell.protocol, r.cell.protocol)),
         Column("Seed", lambda r: str(r.seed), lambda r: r.seed),
         Column("Test, %", lambda r: f"{r.test:.2f}", lambda r: r.test),
         Column("Validation, %", lambda r: _shown(r.validation, ".2f"), lambda r: r.validation),
@@ -186,13 +203,43 @@ def _shown(value: float | None, form: str) -> str | None:
 
 
 def worth_columns(rows: Sequence[Worth]) -> list[Column[Worth]]:
-    """Point, model, and a column for each of the data sets on which anything was measured."""
+    """Point, model, and a column for each of the data sets."""
 
     def column(name: str) -> Column[Worth]:
-        return Column(name, lambda w: words.gap(w.by_data.get(name)), lambda w: w.by_data[name].points if name in w.by_data else None)
+        def show(row: Worth) -> Child:
+            return h("strong", row.shown(name)) if row.stands_out(name) else row.shown(name)
+
+        return Column(name, show, lambda row: found.points if (found := row.by_data.get(name)) else None)
 
     data = words.in_order(name for row in rows for name in row.by_data)
     return [Column("Point", lambda w: w.point), Column("Model", lambda w: w.model), *(column(name) for name in data)]
+
+
+def untrained_columns(study: Study) -> list[Column[CellResult]]:
+    """Columns of the table of features and an SVM, beside the best number the paper has for the same data."""
+
+    def best(result: CellResult) -> Published | None:
+        return words.best_published(result.cell.dataset)
+
+    return [
+        Column("Data", lambda r: r.cell.dataset),
+        Column("Method", lambda r: r.cell.model),
+        Column("Variant", lambda r: "all defaults" if r.cell.variant == "base" else r.cell.variant),
+        Column("Ours, %", lambda r: words.mean_std(r.ours), lambda r: r.ours.mean if r.ours else None, "mean ± standard deviation"),
+        Column("Splits", lambda r: str(len(r.runs)), lambda r: len(r.runs)),
+        Column(
+            "Against our defaults",
+            lambda r: words.gap(study.against_default_features(r)),
+            lambda r: gap.points if (gap := study.against_default_features(r)) else None,
+            "on equal splits, points ± two standard errors",
+        ),
+        Column(
+            "Best in the paper, %",
+            lambda r: f"{words.mean_std(found)} ({found.model})" if (found := best(r)) else words.DASH,
+            lambda r: found.mean if (found := best(r)) else None,
+            "of all methods in the paper's table 1, as printed",
+        ),
+    ]
 
 
 def published_table(name: str, study: Study) -> Element:
@@ -206,37 +253,10 @@ def published_table(name: str, study: Study) -> Element:
             "Ours, %",
             lambda p: words.mean_std(ours.get(p)) if p.proposed else words.DASH,
             lambda p: summary.mean if (summary := ours.get(p)) else None,
+            "with the code's settings",
         ),
     ]
     if any(p.layers for p in PUBLISHED if p.table == name):
         columns.insert(2, Column("Graph layers", lambda p: p.layers))
     rows = sorted((p for p in PUBLISHED if p.table == name), key=lambda p: (p.khop, DATASETS.index(p.dataset), -p.mean))
-    return table("Best first, for each dataset", columns, rows)
-
-
-def benchmark_table(study: Study) -> Element | None:
-    """Speed of the fast code against the reference it was checked against, as measured by ``benchmarks/``."""
-    rows = [row for row in study.benchmarks if isinstance(row.get("ratio"), int | float) and "seconds_fast" in row]
-    if not rows:
-        return None
-
-    def number(key: str) -> Callable[[Mapping[str, Any]], float | None]:
-        return lambda row: float(row[key]) if isinstance(row.get(key), int | float) else None
-
-    def duration(key: str) -> Callable[[Mapping[str, Any]], str | None]:
-        return lambda row: None if (value := number(key)(row)) is None else words.seconds(value)
-
-    def text(key: str) -> Callable[[Mapping[str, Any]], str]:
-        return lambda row: words.flat(row.get(key))
-
-    columns: list[Column[Mapping[str, Any]]] = [
-        Column("What", text("name")),
-        Column("Times faster", lambda row: f"{row['ratio']:.3g}", number("ratio")),
-        Column("Fast", duration("seconds_fast"), number("seconds_fast")),
-        Column("Reference", duration("seconds_reference"), number("seconds_reference")),
-        Column("Fast code", text("fast")),
-        Column("Reference code", text("reference")),
-        Column("Machine", lambda row: words.machine(row.get("machine"))),
-        Column("Date", text("date")),
-    ]
-    return table("Speed, as measured", [c for c in columns if any(c.show(row) for row in rows)], rows)
+    return table("Best first, for each dataset; ours with the code's settings", columns, rows)

@@ -1,18 +1,17 @@
-"""What the report says about its numbers: the sentences and number formats that the page and the Markdown tables share."""
+"""How the report names things and writes numbers, on the page and in the Markdown tables."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from .paper_numbers import DEPARTURES, Departure, Published
-from .report_data import CellResult, Effect, Study, Verdict
+from .paper_numbers import PUBLISHED, TABLES, Published
+from .report_data import Verdict
 from .report_records import Cell, Run
-from .report_statistics import AGREEMENT, Difference, Summary, beyond_by_chance
+from .report_statistics import AGREEMENT, Difference, Summary
 
 NOT_RUN = "not run yet"
-MINUS, DASH = "\N{MINUS SIGN}", "\N{EN DASH}"
+MINUS, DASH, TIMES = "\N{MINUS SIGN}", "\N{EN DASH}", "\N{MULTIPLICATION SIGN}"
 MARKS = {
     Verdict.AGREES: "≈",
     Verdict.HIGHER: "▲",
@@ -25,10 +24,25 @@ PROTOCOLS = {
     "authors": "the settings of the authors' code, which made the published numbers",
     "paper": "the settings as the paper's text states them",
 }
+SETTINGS = {"authors": "code", "paper": "text"}  # in one word, for tables
+# Tables of the paper as the middle of a sentence; what is no table of the paper under a heading of its own.
+TABLE_NAMES = {
+    "nci": "compounds",
+    "ablation": "the ablation",
+    "citation": "articles",
+    "khop": "articles far apart",
+    "differences": "differences",
+}
+HEADINGS = {**TABLES, "features": "Features and an SVM, no network trained; not in the paper"}
 
 
 def plural(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def upper(text: str) -> str:
+    """With a capital letter, as the beginning of a sentence; ``str.capitalize`` would spoil names."""
+    return text[:1].upper() + text[1:]
 
 
 def listing(items: Sequence[str]) -> str:
@@ -48,9 +62,14 @@ def mean_std(summary: Summary | Published | None) -> str:
     return f"{summary.mean:.1f}" if summary.std is None else f"{summary.mean:.1f} ± {summary.std:.1f}"
 
 
-def gap(value: Difference | None) -> str:
+def gap(value: Difference | None, digits: int = 1) -> str:
     """A difference in points with two standard errors either side."""
-    return "" if value is None else f"{signed(value.points)} ± {AGREEMENT * value.standard_error:.1f}"
+    return "" if value is None else f"{signed(value.points, digits)} ± {AGREEMENT * value.standard_error:.{digits}f}"
+
+
+def settings(protocol: str) -> str:
+    """``the code's settings``: which of the two in three words."""
+    return f"the {SETTINGS[protocol]}'s settings" if protocol in SETTINGS else f"settings {protocol}"
 
 
 def data_name(cell: Cell) -> str:
@@ -71,41 +90,9 @@ def seconds(value: float) -> str:
     return f"{value:.3g} s" if value < 120 else f"{value / 60:.0f} min" if value < 7200 else f"{value / 3600:.1f} h"
 
 
-def protocols(study: Study) -> list[str]:
-    """Those of which any cell was compared, ``authors`` first."""
-    return sorted({result.cell.protocol for result in study.compared})
-
-
-def outcome(study: Study, protocol: str) -> str:
-    """How the comparisons under one protocol came out, in two or three sentences."""
-    compared = [result for result in study.compared if result.cell.protocol == protocol]
-    if not compared:
-        return "Nothing has been compared with the paper yet."
-    agreeing = [result for result in compared if result.verdict is Verdict.AGREES]
-    apart = [result for result in compared if result.verdict is not Verdict.AGREES]
-    chance = beyond_by_chance(len(compared))
-    if len(compared) == 1:
-        text = "The only comparison so far agrees with the paper." if agreeing else "The only comparison so far differs from the paper."
-    else:
-        share = f"All {len(compared)}" if not apart else f"{len(agreeing) or 'None'} of {len(compared)}"
-        text = f"{share} comparisons agree with the paper, that is, lie at most two standard errors from it."
-    if apart:
-        names = listing([f"{cell_name(result.cell)} ({signed(result.difference.points)} points)" for result in apart if result.difference])
-        text += f" {'This one differs' if len(apart) == 1 else 'These differ'}: {names}."
-    if len(compared) > 1:
-        text += f" Of {len(compared)} true agreements, chance alone would push about {chance:.1f} beyond two standard errors."
-    return text
-
-
-def missing(study: Study) -> str:
-    """What was not run, counted; empty when nothing is missing."""
-    cells = Counter(result.cell.protocol for result in study.cells if result.verdict is Verdict.NOT_RUN)
-    single = sum(result.verdict is Verdict.ONE_SEED for result in study.cells)
-    parts = [
-        f"{plural(number, 'cell')} with {PROTOCOLS.get(protocol, protocol).split(',')[0]}" for protocol, number in sorted(cells.items())
-    ]
-    text = f"Not run yet: {listing(parts)}." if parts else ""
-    return text + (f" {plural(single, 'cell')} {'has' if single == 1 else 'have'} one seed only, too few for a verdict." if single else "")
+def best_published(dataset: str) -> Published | None:
+    """The highest number the paper printed for a dataset of compounds, of whatever method."""
+    return max((p for p in PUBLISHED if p.table == "nci" and p.dataset == dataset), key=lambda p: p.mean, default=None)
 
 
 def seed_range(runs: Iterable[Run]) -> str:
@@ -117,14 +104,6 @@ def seed_range(runs: Iterable[Run]) -> str:
         else:
             parts.append([seed])
     return ", ".join(DASH.join(map(str, part)) for part in parts)
-
-
-def seed_counts(results: Iterable[CellResult]) -> str:
-    """How many seeds the cells that were run have: ``20 seeds a cell``, ``3 to 20 seeds a cell``."""
-    counts = sorted({result.ours.n for result in results if result.ours is not None})
-    if not counts:
-        return "no seeds"
-    return f"{plural(counts[0], 'seed')} a cell" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds a cell"
 
 
 def machine(facts: object) -> str:
@@ -151,26 +130,6 @@ def flat(value: object) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(map(flat, value))
     return "" if value is None else str(value)
-
-
-def provenance(study: Study) -> str:
-    """Date, machines, commits, number of runs: one line, all of it from the records."""
-    if not study.runs:
-        return "No runs recorded yet."
-    first, last = (pick(run.finished[:10] for run in study.runs) for pick in (min, max))
-    when = f"run on {last}" if first == last else f"run from {first} to {last}"
-    seeds = seed_counts(study.cells) if len(study.runs) > 1 else f"seed {study.runs[0].seed}"
-    facts = [plural(len(study.runs), "run"), seeds, when * bool(last)]
-    facts += [f"on {listing(names)}" for names in [distinct(machine(run.machine) for run in study.runs)] if names]
-    commits = distinct(run.commit[:10] + "+" * run.commit.endswith("+") for run in study.runs)  # with "+" the code had been edited
-    facts += [f"at commit {listing(commits)}" if len(commits) <= 3 else f"at {len(commits)} commits"] * bool(commits)
-    return ", ".join(filter(None, facts)) + "."
-
-
-def departure_effects(study: Study) -> list[tuple[Departure, list[Effect]]]:
-    """Each disagreement of text and code, with the effects measured for it (often none yet)."""
-    effects = study.departures()
-    return [(departure, [e for e in effects if e.cell.variant == departure.variant and e.ours is not None]) for departure in DEPARTURES]
 
 
 def flat_items(options: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:

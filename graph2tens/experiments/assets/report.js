@@ -47,11 +47,21 @@ if (form) {
   const selects = [...form.querySelectorAll("select")];
   const targets = [...document.querySelectorAll("main tr[data-text], main figure[data-dataset]")];
   const rows = targets.filter((target) => target.matches("tr"));
+  const groups = [...document.querySelectorAll("main .group, main section > .panels, main section > details")];
+  // A word finds what begins with it, as one types; once it is a whole word somewhere ("nci1"), only that ("nci109" is another).
+  const split = (text) => text.split(/[\s,]+/).filter(Boolean);
+  const texts = new Map(targets.map((target) => [target, split(target.dataset.text ?? "")]));
+  const known = new Set([...texts.values()].flat());
+  const finds = (target, word) => texts.get(target).some((other) => known.has(word) ? other === word : other.startsWith(word));
   const apply = () => {
-    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const words = split(search.value.toLowerCase());
     for (const target of targets) {
       const chosen = selects.every((select) => !select.value || !(select.dataset.facet in target.dataset) || target.dataset[select.dataset.facet] === select.value);
-      target.hidden = !(chosen && (!("text" in target.dataset) || words.every((word) => target.dataset.text.includes(word))));
+      target.hidden = !(chosen && (!("text" in target.dataset) || words.every((word) => finds(target, word))));
+    }
+    for (const group of groups) { // a heading over nothing would only be in the way
+      const inside = targets.filter((target) => group.contains(target));
+      group.hidden = inside.length > 0 && inside.every((target) => target.hidden);
     }
     document.getElementById("shown").textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length} cells shown`;
   };
@@ -61,7 +71,19 @@ if (form) {
   apply();
 }
 
-// Paper has no triangles to click: open what is folded while printing.
+// Only what scrolls needs to be reached by the keyboard for it.
+const regions = [...document.querySelectorAll(".scroll")];
+const setReach = () => {
+  for (const region of regions) {
+    if (region.scrollWidth > region.clientWidth) region.tabIndex = 0;
+    else region.removeAttribute("tabindex");
+  }
+};
+addEventListener("resize", setReach);
+document.addEventListener("toggle", setReach, true); // what was folded had no width
+setReach();
+
+// Paper has no triangles to click: open what is folded while printing, but for the list of all runs.
 const folded = [];
-addEventListener("beforeprint", () => { for (const part of document.querySelectorAll("details:not([open])")) { part.open = true; folded.push(part); } });
+addEventListener("beforeprint", () => { for (const part of document.querySelectorAll("details:not([open], .long)")) { part.open = true; folded.push(part); } });
 addEventListener("afterprint", () => { for (const part of folded.splice(0)) part.open = false; });

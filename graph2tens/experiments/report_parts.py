@@ -1,0 +1,67 @@
+"""On which of the two parts that graphs are held out in do the authors' test accuracies lie? Two looks at the same question."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import StatisticsError, correlation, fmean
+
+from .paper_numbers import PAPER_MODELS
+from .report_data import Study
+from .report_records import COMPOUNDS, Cell
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """One seed: the authors' test accuracy beside ours on both parts, with the same split."""
+
+    cell: Cell
+    seed: int
+    authors: float
+    test: float
+    validation: float
+
+
+def held_out(study: Study) -> list[HeldOut]:
+    """Every run of the paper's models on compounds, with the code's settings, that the authors' table has too."""
+    return [
+        HeldOut(result.cell, run.seed, result.authors[run.seed], run.test, run.validation)
+        for result in study.cells
+        for run in result.runs
+        if (result.cell.table, result.cell.protocol) == ("nci", "authors") and run.seed in result.authors and run.validation is not None
+    ]
+
+
+@dataclass(frozen=True)
+class Luck:
+    """Do seeds that are lucky for the authors' test accuracy have an easy test part, or an easy validation part?
+
+    Attributes:
+        dataset: of compounds.
+        seeds: that could be compared.
+        test, validation: correlation, over the seeds, of the authors' test accuracy (mean of both models) with that of features and an
+            SVM on the part of this name (mean over all their recorded variants).
+    """
+
+    dataset: str
+    seeds: int
+    test: float
+    validation: float
+
+
+def luck(study: Study) -> list[Luck]:
+    """One for each dataset with at least three common seeds."""
+    found = []
+    for dataset in COMPOUNDS:
+        theirs = [result.authors for m in PAPER_MODELS if (result := study.result(Cell("nci", dataset, m))) is not None and result.authors]
+        runs = [run for result in study.untrained() if result.cell.dataset == dataset for run in result.runs if run.validation is not None]
+        seeds = sorted(set.intersection({run.seed for run in runs}, *(set(one) for one in theirs))) if theirs else []
+        authors = [fmean(one[seed] for one in theirs) for seed in seeds]
+        test = [fmean(run.test for run in runs if run.seed == seed) for seed in seeds]
+        validation = [fmean(run.validation or 0.0 for run in runs if run.seed == seed) for seed in seeds]
+        if len(seeds) < 3:
+            continue
+        try:
+            found.append(Luck(dataset, len(seeds), correlation(authors, test), correlation(authors, validation)))
+        except StatisticsError:  # no spread at all
+            continue
+    return found

@@ -39,7 +39,7 @@ def test_only_the_marked_section_changes(readme):
     assert text.endswith(tail)
     assert "old" not in text
     assert "526 runs, 1 to 20 seeds a cell, run from 2026-03-01 to 2026-03-07, on Sample Processor 1, 2 cores, cpu" in text
-    assert "| Cora | G2TN | code |" in text
+    assert "| Cora | G2TN | ≈ agrees |" in text
 
 
 def test_updating_twice_changes_nothing(readme):

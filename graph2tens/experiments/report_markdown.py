@@ -13,7 +13,7 @@ from .paper_numbers import DEPARTURES
 from .report_data import CellResult, Study, Verdict
 from .report_departures import Worth, worth
 from .report_parts import held_out, luck
-from .report_statistics import beyond_by_chance, root_mean_square
+from .report_statistics import Summary, beyond_by_chance, root_mean_square, summarise
 
 _WITH_AUTHORS = "--authors-runs"
 _SPECIAL = re.compile(r"[\\`*_{}\[\]<>|#]")
@@ -30,9 +30,10 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]], numeric: int =
     return "\n".join("| " + " | ".join(cells) + " |" for cells in (headings, rule, *rows)) + "\n"
 
 
-def _row(result: CellResult, with_variant: bool, with_authors: bool) -> list[str]:
+def _row(result: CellResult, with_variant: bool, with_settings: bool, with_authors: bool) -> list[str]:
     gap, cell = result.difference, result.cell
-    names = [words.data_name(cell), cell.model, *([cell.variant] if with_variant else []), words.SETTINGS.get(cell.protocol, cell.protocol)]
+    names = [words.data_name(cell), cell.model, *([cell.variant] * with_variant)]
+    names += [words.SETTINGS.get(cell.protocol, cell.protocol)] * with_settings
     numbers = [
         words.mean_std(result.ours) if result.ours else words.NOT_RUN,
         str(len(result.runs)),
@@ -45,13 +46,13 @@ def _row(result: CellResult, with_variant: bool, with_authors: bool) -> list[str
     return [escape(text) for text in [*names, f"{words.MARKS[result.verdict]} {result.verdict.value}", *numbers]]
 
 
-def cell_table(results: Sequence[CellResult], *, with_authors: bool = False) -> str:
+def cell_table(results: Sequence[CellResult], *, with_settings: bool = True, with_authors: bool = False) -> str:
     """Cells with our mean ± std, the number of seeds, the paper's, and the difference in points and in standard errors."""
     with_variant = any(result.cell.variant != "base" for result in results)
     numeric = ["Ours, %", "Seeds", "Paper, %", "Difference, points ± 2 SE", "In standard errors"]
     numeric += ["Same seeds, points ± 2 SE (n)"] * with_authors
-    headings = ["Data", "Model", *(["Variant"] if with_variant else []), "Settings", "Verdict", *numeric]
-    return table(headings, (_row(result, with_variant, with_authors) for result in results), len(numeric))
+    headings = ["Data", "Model", *(["Variant"] * with_variant), *(["Settings"] * with_settings), "Verdict", *numeric]
+    return table(headings, (_row(result, with_variant, with_settings, with_authors) for result in results), len(numeric))
 
 
 def all_tables(study: Study) -> str:
@@ -88,7 +89,9 @@ def results(study: Study) -> str:
         shown = [result for result in shown if result.cell.protocol == sentences.protocols(study)[0]]
     parts = [_outcomes(study)]
     if shown:
-        parts.append(f"With {words.settings(shown[0].cell.protocol)}:\n\n{cell_table(shown)}")
+        only = len({result.cell.protocol for result in shown}) == 1
+        head = f"With {words.settings(shown[0].cell.protocol)}:\n\n" if only else ""
+        parts.append(head + cell_table(shown, with_settings=not only, with_authors=study.with_authors))
     if untrained := [result for result in study.untrained() if result.cell.variant == "base"]:
         parts.append("Without training a network, features and an SVM on the same splits:\n\n" + _untrained_table(study, untrained))
     return "\n".join([*parts, f"{escape(sentences.provenance(study))}\n"])
@@ -143,18 +146,25 @@ def parts(study: Study) -> str:
         for one in found
     ]
     headings = ["Data", "Model", "Seed", "Authors, test, %", "Ours, test, %", "Ours, validation, %"]
+    squares = summarise((one.test - one.authors) ** 2 - (one.validation - one.authors) ** 2 for one in found)
     nearer = sum(abs(one.authors - one.validation) < abs(one.authors - one.test) for one in found)
     text = (
         f"{table(headings, rows, 3)}\nRoot mean square distance of the authors' test accuracy from our test accuracy: "
         f"{root_mean_square(one.test - one.authors for one in found):.1f} points, from our validation accuracy: "
         f"{root_mean_square(one.validation - one.authors for one in found):.1f} points.\n"
-        f"It is nearer to the latter in {nearer} of {len(found)} runs.\n"
+        f"It is nearer to the latter in {nearer} of {len(found)} runs; "
+        f"the squared distances differ by {_standard_errors(squares)} standard errors.\n"
     )
     lucky = [[one.dataset, str(one.seeds), words.signed(one.test, 2), words.signed(one.validation, 2)] for one in luck(study)]
     if lucky:
         headings = ["Authors' test accuracy by seed, correlated with features and an SVM on the part called", "Seeds", "test", "validation"]
         text += f"\n{table(headings, lucky, 3)}"
     return text
+
+
+def _standard_errors(mean: Summary | None) -> str:
+    """How far a mean lies from 0."""
+    return words.signed(mean.mean / mean.standard_error) if mean and mean.standard_error else "an unknown number of"
 
 
 def not_run(study: Study) -> str:

@@ -26,7 +26,7 @@ def headline(study: Study) -> str:
         which = PROTOCOLS.get(protocol, f"settings {protocol}").split(",")[0]
         clauses.append(f"with {which} the printed numbers {how} ({agreeing} of {len(compared)} agree)")
     text = f"{upper('; '.join(clauses))}. " if clauses else ""
-    few = [result for result in study.compared if len(result.runs) <= 5]
+    few = [result for result in study.compared if len(result.runs) < 10]
     if few:
         data = listing(in_order(result.cell.dataset for result in few))
         text += f"What is said of {data} rests on {_span(len(result.runs) for result in few)} seeds. "

@@ -8,6 +8,7 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 from . import report_words as words
+from .report_layout import folded
 from .report_markup import h
 from .report_tables import Column, table
 
@@ -35,12 +36,12 @@ def speed(benchmarks: Sequence[Measurement]) -> list[Element]:
     ]
     shown = []
     for kind, caption in _KINDS.items():
-        mine = [row for row in rows if row.get("kind") == kind and "seconds_fast" in row]
+        mine = [row for row in rows if row.get("kind") == kind and isinstance(row.get("seconds_fast"), int | float)]
         shown += mine
         if mine:
             parts.append(_contenders(caption, mine))
     if rest := [row for row in rows if row not in shown]:
-        parts.append(h("details", h("summary", "Yardsticks: lower bounds, goals, memory, growth"), _yardsticks(rest)))
+        parts.append(folded("Yardsticks: lower bounds, goals, memory, growth", _yardsticks(rest)))
     return parts
 
 

@@ -108,8 +108,8 @@ def seed_strip(result: CellResult, domain: tuple[float, float]) -> Element:
     if result.ours is None:
         shapes.append(h("text", "not run yet", x=left, y=y + 4, class_="missing"))
     else:
-        shapes += [h("line", x1=scale(result.ours.mean), x2=scale(result.ours.mean), y1=y - 13, y2=y + 13, class_="ours mean")]
         shapes += _dots(sorted(result.by_seed.items()), scale, y, 3.2, lanes, "ours dot", "ours")
+        shapes += [h("line", x1=scale(result.ours.mean), x2=scale(result.ours.mean), y1=y - 17, y2=y + 17, class_="mean")]
         told.append(f"ours: mean {result.ours.mean:.1f} percent of {result.ours.n} seeds")
     y += 10 if lanes == 1 else 16
     if result.authors:

@@ -80,12 +80,12 @@ def main() -> None:
             seconds = [apart(kind, edges, contender)[0] for edges in SIZES]
             exponent = float(np.polyfit(np.log(SIZES), np.log(seconds), 1)[0])
             print(f"{kind}, {contender}: {', '.join(f'{took:.4f}' for took in seconds)} s for {SIZES} edges, like E^{exponent:.3f}")
+            linear = seconds[0] * SIZES[-1] / SIZES[0]
             if contender == "graph2tens":
                 what = f"{kind}, training step on 1e7 edges; from 1e5 on time grows like E^{exponent:.2f}"
-                rows.append(record(what, "1e5 edges scaled linearly", seconds[0] * SIZES[-1] / SIZES[0], seconds[-1], "yardstick"))
+                rows.append(record(what, "1e5 edges scaled linearly", linear, seconds[-1], "yardstick"))
             else:
                 what = f"{kind}, one product P S on 1e7 edges; from 1e5 on its time grows like E^{exponent:.2f}"
-                linear = seconds[0] * SIZES[-1] / SIZES[0]
                 rows.append({**record(what, "1e5 edges scaled linearly", linear, seconds[-1], "yardstick"), "fast": "PyTorch"})
     save("memory and scaling", rows)
 

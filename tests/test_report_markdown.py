@@ -203,6 +203,9 @@ def test_what_needs_the_authors_runs_is_not_lost_without_them(readme):
         update_sections(readme, collect(study_records()))
     assert readme.read_bytes() == before
     update_sections(readme, study)
+    readme.write_text("<!-- features:begin -->\n<!-- features:end -->")  # shows nothing of theirs
+    update_sections(readme, study)
+    assert update_sections(readme, collect(study_records())) == ["features"]
 
 
 def test_the_head_says_how_it_came_out_what_is_thin_and_what_is_missing():

@@ -220,10 +220,6 @@ def _plot(
     return shapes
 
 
-def has_curves(runs: Sequence[Run]) -> bool:
-    return any(len(run.curve.get("epoch", ())) > 1 for run in runs)
-
-
 def learning_curves(runs: Sequence[Run]) -> Element | None:
     """Validation accuracy above, training and validation loss below, over the epochs; one thin line for each seed."""
     runs = [run for run in runs if len(run.curve.get("epoch", ())) > 1][:CURVES_DRAWN]

@@ -133,8 +133,8 @@ def _reach(effects: Sequence[Effect]) -> float:
 def _forests(effects: Sequence[Effect], title: str, names: Mapping[str, str] | None = None) -> Element:
     """One picture for each dataset and model, all on the same axis."""
     figures = []
-    ordered = sorted(effects, key=lambda effect: (effect.cell.protocol, effect.cell.khop, *effect.cell.place))
-    for (protocol, data, model), found in groupby(ordered, key=lambda e: (e.cell.protocol, words.data_name(e.cell), e.cell.model)):
+    reach = _reach(effects)
+    for (protocol, data, model), found in groupby(effects, key=lambda e: (e.cell.protocol, words.data_name(e.cell), e.cell.model)):
         some = list(found)
         caption = h("figcaption", h("strong", f"{model}, {data}"), " ", h("span", words.settings(protocol), class_="detail"))
         attributes = {
@@ -143,7 +143,7 @@ def _forests(effects: Sequence[Effect], title: str, names: Mapping[str, str] | N
             "data-protocol": protocol,
             "data-text": f"{some[0].cell.table} {data} {model} {protocol}".casefold(),
         }
-        figures.append(h("figure", caption, charts.forest(some, _reach(effects), title, names), **attributes))
+        figures.append(h("figure", caption, charts.forest(some, reach, title, names), **attributes))
     return side_by_side(figures, "panels pairs")
 
 

@@ -9,7 +9,7 @@ from . import report_charts as charts
 from . import report_comparison as comparison
 from . import report_sentences as sentences
 from . import report_words as words
-from .report_data import CellResult, Study
+from .report_data import Study
 from .report_layout import figure, folded, name, panels, section, side_by_side, split_by
 from .report_markup import Child, h, page
 from .report_records import Run
@@ -73,17 +73,17 @@ def _options(study: Study) -> Element | None:
 
 def _curves(study: Study) -> Element:
     """How training went; of a study of the paper, variants of the models are folded away."""
-
-    def drawn(results: Sequence[CellResult]) -> Element:
-        return panels(((result, charts.learning_curves(result.runs)) for result in results), name)
-
-    trained = [result for result in study.cells if charts.has_curves(result.runs)]
-    first, others = split_by(trained, lambda result: result.cell.variant == "base" or not study.of_paper)
+    drawn = {result.cell: picture for result in study.cells if (picture := charts.learning_curves(result.runs)) is not None}
+    trained = [result for result in study.cells if result.cell in drawn]
+    first, others = (
+        panels(((result, drawn[result.cell]) for result in some), name)
+        for some in split_by(trained, lambda result: result.cell.variant == "base" or not study.of_paper)
+    )
     most = max((len(result.runs) for result in trained), default=0)
     limit = f" At most {charts.CURVES_DRAWN} seeds are drawn." if most > charts.CURVES_DRAWN else ""
     text = f"How accuracy and loss went during training, one line for each seed.{limit}"
-    rest = folded(f"{words.plural(len(others), 'variant')} of the models", drawn(others)) if others else None
-    return section("curves", "Learning curves", h("p", text, class_="legend"), drawn(first), rest)
+    rest = folded(f"{words.plural(len(others), 'variant')} of the models", others) if len(others) else None
+    return section("curves", "Learning curves", h("p", text, class_="legend"), first, rest)
 
 
 def _seconds(study: Study) -> Element | None:

@@ -26,12 +26,9 @@ def folded(summary: str, *children: Child, class_: str | None = None) -> Element
     return h("details", h("summary", summary), *children, class_=class_)
 
 
-def panels(results: Iterable[tuple[CellResult, Element | None]], caption: Callable[[CellResult], Child]) -> Element:
+def panels(pictures: Iterable[tuple[CellResult, Element]], caption: Callable[[CellResult], Child]) -> Element:
     """Pictures of single cells side by side, each hidden by the filters together with its table row."""
-    figures = [
-        h("figure", h("figcaption", caption(result)), picture, **facets(result)) for result, picture in results if picture is not None
-    ]
-    return side_by_side(figures)
+    return side_by_side([h("figure", h("figcaption", caption(result)), picture, **facets(result)) for result, picture in pictures])
 
 
 def side_by_side(figures: Sequence[Element], class_: str = "panels") -> Element:

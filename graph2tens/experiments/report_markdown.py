@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
+from statistics import fmean
 
 from . import report_sentences as sentences
 from . import report_words as words
@@ -13,9 +14,9 @@ from .paper_numbers import DEPARTURES
 from .report_data import CellResult, Study, Verdict
 from .report_departures import Worth, worth
 from .report_parts import held_out, luck
-from .report_statistics import Summary, beyond_by_chance, root_mean_square, summarise
+from .report_statistics import beyond_by_chance, paired_difference
 
-_WITH_AUTHORS = "--authors-runs"
+_WITH_AUTHORS, _OF_AUTHORS = "--authors-runs", ("results", "agreement", "disagreement", "parts")  # the sections that show their runs
 _SPECIAL = re.compile(r"[\\`*_{}\[\]<>|#]")
 
 
@@ -33,7 +34,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]], numeric: int =
 def _row(result: CellResult, with_variant: bool, with_settings: bool, with_authors: bool) -> list[str]:
     gap, cell = result.difference, result.cell
     names = [words.data_name(cell), cell.model, *([cell.variant] * with_variant)]
-    names += [words.SETTINGS.get(cell.protocol, cell.protocol)] * with_settings
+    names += [words.setting(cell.protocol)] * with_settings
     numbers = [
         words.mean_std(result.ours) if result.ours else words.NOT_RUN,
         str(len(result.runs)),
@@ -107,8 +108,7 @@ def _untrained_table(study: Study, results: Sequence[CellResult]) -> str:
     rows = []
     for result in results:
         gap, best = study.against_default_features(result), words.best_published(result.cell.dataset)
-        variant = "all defaults" if result.cell.variant == "base" else result.cell.variant
-        paper = f"{words.mean_std(best)} ({best.model})" if best else words.DASH
+        variant, paper = words.features_name(result.cell), words.best_name(best)
         rows.append(
             [result.cell.dataset, result.cell.model, variant, words.mean_std(result.ours), str(len(result.runs)), words.gap(gap), paper]
         )
@@ -146,25 +146,22 @@ def parts(study: Study) -> str:
         for one in found
     ]
     headings = ["Data", "Model", "Seed", "Authors, test, %", "Ours, test, %", "Ours, validation, %"]
-    squares = summarise((one.test - one.authors) ** 2 - (one.validation - one.authors) ** 2 for one in found)
-    nearer = sum(abs(one.authors - one.validation) < abs(one.authors - one.test) for one in found)
+    from_test = {place: (one.test - one.authors) ** 2 for place, one in enumerate(found)}
+    from_validation = {place: (one.validation - one.authors) ** 2 for place, one in enumerate(found)}
+    apart = paired_difference(from_test, from_validation)
+    nearer = sum(from_validation[place] < from_test[place] for place in from_test)
     text = (
         f"{table(headings, rows, 3)}\nRoot mean square distance of the authors' test accuracy from our test accuracy: "
-        f"{root_mean_square(one.test - one.authors for one in found):.1f} points, from our validation accuracy: "
-        f"{root_mean_square(one.validation - one.authors for one in found):.1f} points.\n"
-        f"It is nearer to the latter in {nearer} of {len(found)} runs; "
-        f"the squared distances differ by {_standard_errors(squares)} standard errors.\n"
+        f"{fmean(from_test.values()) ** 0.5:.1f} points, from our validation accuracy: "
+        f"{fmean(from_validation.values()) ** 0.5:.1f} points.\n"
+        f"It is nearer to the latter in {nearer} of {len(found)} runs"
     )
+    text += f"; the squared distances differ by {words.signed(apart.in_standard_errors)} standard errors.\n" if apart else ".\n"
     lucky = [[one.dataset, str(one.seeds), words.signed(one.test, 2), words.signed(one.validation, 2)] for one in luck(study)]
     if lucky:
         headings = ["Authors' test accuracy by seed, correlated with features and an SVM on the part called", "Seeds", "test", "validation"]
         text += f"\n{table(headings, lucky, 3)}"
     return text
-
-
-def _standard_errors(mean: Summary | None) -> str:
-    """How far a mean lies from 0."""
-    return words.signed(mean.mean / mean.standard_error) if mean and mean.standard_error else "an unknown number of"
 
 
 def not_run(study: Study) -> str:
@@ -196,7 +193,7 @@ def effects(study: Study) -> str:
             words.data_name(e.cell),
             e.cell.model,
             e.cell.variant,
-            words.SETTINGS.get(e.cell.protocol, e.cell.protocol),
+            words.setting(e.cell.protocol),
             words.gap(e.ours) or words.NOT_RUN,
             words.gap(e.paper),
         ]
@@ -255,11 +252,11 @@ def updated_sections(path: Path, study: Study) -> tuple[str, list[str]]:
         _, closed, tail = rest.partition(end)
         if not closed or begin in tail or end in head + tail:
             raise ValueError(f"`{path}` must have `{begin}` once and `{end}` once after it; repair the markers and run again")
-        if _WITH_AUTHORS in rest.partition(end)[0] and not study.with_authors:
+        if _WITH_AUTHORS in rest.partition(end)[0] and name in _OF_AUTHORS and not study.with_authors:
             raise ValueError(
                 f"`{path}`, section {name}, compares with the authors' runs, which would be lost; name their table (--authors-runs)"
             )
-        option = f" {_WITH_AUTHORS}" if study.with_authors else ""
+        option = f" {_WITH_AUTHORS}" if study.with_authors and name in _OF_AUTHORS else ""
         text = f"{head}{begin}\n<!-- written by `graph2tens report{option}`; do not edit -->\n\n{write(study)}\n{end}{tail}"
         found.append(name)
     if not found:

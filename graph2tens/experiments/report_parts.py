@@ -53,13 +53,14 @@ def luck(study: Study) -> list[Luck]:
     found = []
     for dataset in COMPOUNDS:
         theirs = [result.authors for m in PAPER_MODELS if (result := study.result(Cell("nci", dataset, m))) is not None and result.authors]
-        runs = [run for result in study.untrained() if result.cell.dataset == dataset for run in result.runs if run.validation is not None]
-        seeds = sorted(set.intersection({run.seed for run in runs}, *(set(one) for one in theirs))) if theirs else []
-        authors = [fmean(one[seed] for one in theirs) for seed in seeds]
-        test = [fmean(run.test for run in runs if run.seed == seed) for seed in seeds]
-        validation = [fmean(run.validation or 0.0 for run in runs if run.seed == seed) for seed in seeds]
+        cells = [result for result in study.untrained() if result.cell.dataset == dataset]
+        runs = [(run.seed, run.test, run.validation) for result in cells for run in result.runs if run.validation is not None]
+        seeds = sorted(set.intersection({seed for seed, _, _ in runs}, *map(set, theirs))) if theirs else []
         if len(seeds) < 3:
             continue
+        authors = [fmean(one[seed] for one in theirs) for seed in seeds]
+        test = [fmean(value for other, value, _ in runs if other == seed) for seed in seeds]
+        validation = [fmean(value for other, _, value in runs if other == seed) for seed in seeds]
         try:
             found.append(Luck(dataset, len(seeds), correlation(authors, test), correlation(authors, validation)))
         except StatisticsError:  # no spread at all

@@ -93,10 +93,10 @@ def missing(study: Study) -> str:
 
 def seed_counts(results: Iterable[CellResult]) -> str:
     """How many seeds the cells that were run have: ``20 seeds a cell``, ``3 to 20 seeds a cell``."""
-    counts = sorted({result.ours.n for result in results if result.ours is not None})
+    counts = [result.ours.n for result in results if result.ours is not None]
     if not counts:
         return "no seeds"
-    return f"{plural(counts[0], 'seed')} a cell" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds a cell"
+    return f"{_span(counts)} seed{'s' * (max(counts) > 1)} a cell"
 
 
 def provenance(study: Study) -> str:

@@ -36,7 +36,7 @@ def speed(benchmarks: Sequence[Measurement]) -> list[Element]:
     ]
     shown = []
     for kind, caption in _KINDS.items():
-        mine = [row for row in rows if row.get("kind") == kind and isinstance(row.get("seconds_fast"), int | float)]
+        mine = [row for row in rows if row.get("kind") == kind and _is_timed(row)]
         shown += mine
         if mine:
             parts.append(_contenders(caption, mine))
@@ -77,6 +77,10 @@ def _yardsticks(rows: Sequence[Measurement]) -> Element:
         Column("The yardstick", lambda row: words.flat(row.get("reference"))),
     ]
     return table("Times that no code can undercut, goals, memory, and how time grows with the graph", columns, rows)
+
+
+def _is_timed(row: Measurement) -> bool:
+    return all(isinstance(row.get(key), int | float) for key in ("seconds_fast", "seconds_reference"))
 
 
 def _number(row: Measurement, whose: str) -> float | None:

@@ -75,12 +75,6 @@ def paired_difference(ours: Mapping[int, float], theirs: Mapping[int, float]) ->
     return Difference(gaps.mean, gaps.standard_error, gaps.n)
 
 
-def root_mean_square(values: Iterable[float]) -> float:
-    """Typical size of the values; of nothing it is not a number."""
-    xs = list(values)
-    return math.sqrt(math.fsum(x * x for x in xs) / len(xs)) if xs else math.nan
-
-
 def beyond_by_chance(comparisons: int) -> float:
     """How many of this many true agreements are expected beyond two standard errors (normal approximation)."""
     return comparisons * math.erfc(AGREEMENT / math.sqrt(2))

@@ -92,7 +92,7 @@ def filter_controls(results: Sequence[CellResult]) -> Element:
             h(
                 "select",
                 h("option", "all", value=""),
-                [h("option", words.SETTINGS.get(item, item) if facet == "protocol" else item, value=item) for item in items],
+                [h("option", words.setting(item) if facet == "protocol" else item, value=item) for item in items],
                 data_facet=facet,
             ),
         )
@@ -169,7 +169,7 @@ def cell_columns(results: Sequence[CellResult]) -> list[Column[CellResult]]:
     columns.append(Column("Seeds", _seeds, lambda r: len(r.runs), "ours, of the paper's"))
     if len({result.cell.protocol for result in results}) > 1:
         hint = "; ".join(f"{words.SETTINGS[name]}: {meaning}" for name, meaning in words.PROTOCOLS.items())
-        columns.insert(2, Column("Settings", lambda r: words.SETTINGS.get(r.cell.protocol, r.cell.protocol), hint=hint))
+        columns.insert(2, Column("Settings", lambda r: words.setting(r.cell.protocol), hint=hint))
     return columns
 
 
@@ -184,7 +184,7 @@ def run_columns(runs: Sequence[Run]) -> list[Column[Run]]:
         Column("Data", lambda r: words.data_name(r.cell)),
         Column("Model", lambda r: r.cell.model),
         Column("Variant", lambda r: r.cell.variant if len(variants) > 1 else None),
-        Column("Settings", lambda r: words.SETTINGS.get(r.cell.protocol, r.cell.protocol)),
+        Column("Settings", lambda r: words.setting(r.cell.protocol)),
         Column("Seed", lambda r: str(r.seed), lambda r: r.seed),
         Column("Test, %", lambda r: f"{r.test:.2f}", lambda r: r.test),
         Column("Validation, %", lambda r: _shown(r.validation, ".2f"), lambda r: r.validation),
@@ -224,7 +224,7 @@ def untrained_columns(study: Study) -> list[Column[CellResult]]:
     return [
         Column("Data", lambda r: r.cell.dataset),
         Column("Method", lambda r: r.cell.model),
-        Column("Variant", lambda r: "all defaults" if r.cell.variant == "base" else r.cell.variant),
+        Column("Variant", lambda r: words.features_name(r.cell)),
         Column("Ours, %", lambda r: words.mean_std(r.ours), lambda r: r.ours.mean if r.ours else None, "mean ± standard deviation"),
         Column("Splits", lambda r: str(len(r.runs)), lambda r: len(r.runs)),
         Column(
@@ -235,7 +235,7 @@ def untrained_columns(study: Study) -> list[Column[CellResult]]:
         ),
         Column(
             "Best in the paper, %",
-            lambda r: f"{words.mean_std(found)} ({found.model})" if (found := best(r)) else words.DASH,
+            lambda r: words.best_name(best(r)),
             lambda r: found.mean if (found := best(r)) else None,
             "of all methods in the paper's table 1, as printed",
         ),

@@ -24,7 +24,7 @@ PROTOCOLS = {
     "authors": "the settings of the authors' code, which made the published numbers",
     "paper": "the settings as the paper's text states them",
 }
-SETTINGS = {"authors": "code", "paper": "text"}  # in one word, for tables
+SETTINGS = {"authors": "code", "paper": "text"}
 # Tables of the paper as the middle of a sentence; what is no table of the paper under a heading of its own.
 TABLE_NAMES = {
     "nci": "compounds",
@@ -67,8 +67,13 @@ def gap(value: Difference | None, digits: int = 1) -> str:
     return "" if value is None else f"{signed(value.points, digits)} ± {AGREEMENT * value.standard_error:.{digits}f}"
 
 
+def setting(protocol: str) -> str:
+    """``code`` or ``text``, for tables."""
+    return SETTINGS.get(protocol, protocol)
+
+
 def settings(protocol: str) -> str:
-    """``the code's settings``: which of the two in three words."""
+    """``the code's settings``, for sentences."""
     return f"the {SETTINGS[protocol]}'s settings" if protocol in SETTINGS else f"settings {protocol}"
 
 
@@ -79,6 +84,11 @@ def data_name(cell: Cell) -> str:
 def cell_name(cell: Cell) -> str:
     """A cell in one line, for sentences: ``G2TN on Cora, 2 hops (NoDiff)``."""
     return f"{cell.model} on {data_name(cell)}" + (f" ({cell.variant})" if cell.variant != "base" else "")
+
+
+def features_name(cell: Cell) -> str:
+    """The variant of a cell of features and an SVM."""
+    return "all defaults" if cell.variant == "base" else cell.variant
 
 
 def seconds(value: float) -> str:
@@ -93,6 +103,10 @@ def seconds(value: float) -> str:
 def best_published(dataset: str) -> Published | None:
     """The highest number the paper printed for a dataset of compounds, of whatever method."""
     return max((p for p in PUBLISHED if p.table == "nci" and p.dataset == dataset), key=lambda p: p.mean, default=None)
+
+
+def best_name(best: Published | None) -> str:
+    return DASH if best is None else f"{mean_std(best)} ({best.model})"
 
 
 def seed_range(runs: Iterable[Run]) -> str:

@@ -156,6 +156,8 @@ def test_a_single_training_run_is_a_page_of_its_own(tmp_path):
     assert "Accuracy against seconds" not in parsed.text
     assert sum(tag == "polyline" for tag, _ in parsed.tags) == 3
     assert "In one minute" not in parsed.text
+    own = collect([record(3, 0.961, dataset="digits", table="train")], benchmarks=BENCHMARKS)
+    assert "times faster" not in Page(render(own)).text
 
 
 def test_a_run_without_curve_or_times_still_makes_a_page(tmp_path):

@@ -20,10 +20,10 @@ from typing import Any
 import torch
 
 from graph2tens.datasets import CollatedGraphs, load
-from graph2tens.experiments.provenance import cores
-from graph2tens.experiments.run import perform, prepare
-from graph2tens.experiments.tables import base_run
 from graph2tens.nn import G2TNConv
+from graph2tens.paper.tables import base_run
+from graph2tens.training.provenance import cores
+from graph2tens.training.run import perform, prepare
 
 from .record import record, save
 

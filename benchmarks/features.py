@@ -24,10 +24,10 @@ from threadpoolctl import threadpool_limits
 
 import graph2tens as g2t
 from graph2tens.datasets import DataError, load
-from graph2tens.experiments.provenance import commit, machine, versions
 from graph2tens.sklearn import GraphTensFeatures, GraphTensKernel, compiled
 from graph2tens.sklearn.evaluate import evaluate
 from graph2tens.sklearn.inputs import OneGraph
+from graph2tens.training.provenance import commit, machine, versions
 
 NODES = 30  # of a graph, on average: the size of NCI1's
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from graph2tens.experiments.provenance import machine
+from graph2tens.training.provenance import machine
 
 HERE = Path(__file__).parent
 RESULTS, README = HERE / "results.json", HERE / "README.md"

@@ -8,7 +8,7 @@ import random
 from pathlib import Path
 from typing import Any
 
-from graph2tens.experiments.paper_numbers import PUBLISHED, Published
+from graph2tens.paper.numbers import PUBLISHED, Published
 
 MACHINE = {"processor": "Sample Processor 1", "cores": 2, "device": "cpu"}
 

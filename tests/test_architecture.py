@@ -11,7 +11,7 @@ import pytest
 import graph2tens as g2t
 
 ROOT = Path(__file__).parent.parent
-PACKAGE = ROOT / "graph2tens"
+PACKAGE = ROOT / "src" / "graph2tens"
 # In the order of the theory. A file imports what stands before it; whoever reads down to `diffusion` knows the definition.
 ORDER = [
     "checks",
@@ -24,8 +24,9 @@ ORDER = [
     "low_rank",
     "nn",
     "datasets",
-    "experiments",
+    "training",
     "sklearn",
+    "paper",
     "cli",
     "demo",
 ]

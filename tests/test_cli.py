@@ -289,7 +289,7 @@ def test_data_that_is_nowhere_gets_one_line(tmp_path, model, monkeypatch, comman
         "reproduce": ("reproduce", "citation", "--seeds", "0", "--dataset", "Cora", "--out", tmp_path / "results", "--data-root", nowhere),
     }
     if command == "reproduce":
-        monkeypatch.setattr("graph2tens.experiments.reproduce.load", lambda name, root: (_ for _ in ()).throw(ValueError(f"no {name}")))
+        monkeypatch.setattr("graph2tens.paper.reproduce.load", lambda name, root: (_ for _ in ()).throw(ValueError(f"no {name}")))
     result = call(*arguments[command])
     assert result.exit_code == 1
     assert [line for line in result.stderr.splitlines() if line.startswith("Error: ")]

@@ -13,12 +13,12 @@ from small_data import write_tu_folder
 from test_store import LOAD
 
 from graph2tens.datasets import load
-from graph2tens.experiments.config import KEY, Run, Training
-from graph2tens.experiments.reproduce import Event, record_path, reproduce, work_through
-from graph2tens.experiments.run import perform, prepare
-from graph2tens.experiments.store import RunStore
-from graph2tens.experiments.tables import ABLATIONS, TABLES, base_run, plan
 from graph2tens.nn import GraphTensNet
+from graph2tens.paper.reproduce import Event, record_path, reproduce, work_through
+from graph2tens.paper.tables import ABLATIONS, TABLES, base_run, plan
+from graph2tens.training.config import KEY, Run, Training
+from graph2tens.training.run import perform, prepare
+from graph2tens.training.store import RunStore
 
 
 def tiny_plan(folder, runs):
@@ -124,7 +124,7 @@ def test_every_row_trains_an_epoch(table, protocol, tmp_path):
 REPRODUCE = """
 import sys
 from pathlib import Path
-from graph2tens.experiments.reproduce import reproduce
+from graph2tens.paper.reproduce import reproduce
 from test_experiments import tiny_plan
 
 def tell(event):

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from graph2tens.backends.compiling import Compiled
 from graph2tens.cli import app
 from graph2tens.cli.interrupts import Interrupts
-from graph2tens.experiments import train as loop
+from graph2tens.training import loop
 
 SIGNALS = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "terminate"])
 

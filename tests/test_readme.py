@@ -112,10 +112,10 @@ def anchors(page: Path) -> set[str]:
 def test_every_part_of_the_package_is_on_the_map():
     parts = {
         path.name
-        for path in (ROOT / "graph2tens").iterdir()
+        for path in (ROOT / "src" / "graph2tens").iterdir()
         if path.name[0] not in "_." and path.name != "py.typed" and path.suffix != ".txt"
     }
-    mapped = {target.removeprefix("graph2tens/").rstrip("/") for target in re.findall(r"\]\((graph2tens/[^)]+)\)", README)}
+    mapped = {target.removeprefix("src/graph2tens/").rstrip("/") for target in re.findall(r"\]\((src/graph2tens/[^)]+)\)", README)}
     assert parts == mapped
 
 

@@ -17,10 +17,10 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
-from graph2tens.experiments.report import write_report, write_text
-from graph2tens.experiments.report_data import collect
-from graph2tens.experiments.report_html import render
-from graph2tens.experiments.report_records import read_authors_runs
+from graph2tens.paper.report.data import collect
+from graph2tens.paper.report.html import render
+from graph2tens.paper.report.page import write_report, write_text
+from graph2tens.paper.report.records import read_authors_runs
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 DRIVER = shutil.which("chromedriver")

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from report_samples import around, authors_table, record
 
-from graph2tens.experiments.paper_numbers import ABLATION_VARIANTS, DEPARTURES, PUBLISHED, VARIANTS
-from graph2tens.experiments.report_data import Verdict, collect
-from graph2tens.experiments.report_departures import sums
-from graph2tens.experiments.report_markdown import departures
-from graph2tens.experiments.report_records import Cell, parse_run, read_authors_runs, read_records
-from graph2tens.experiments.tables import TABLES
+from graph2tens.paper.numbers import ABLATION_VARIANTS, DEPARTURES, PUBLISHED, VARIANTS
+from graph2tens.paper.report.data import Verdict, collect
+from graph2tens.paper.report.departures import sums
+from graph2tens.paper.report.markdown import departures
+from graph2tens.paper.report.records import Cell, parse_run, read_authors_runs, read_records
+from graph2tens.paper.tables import TABLES
 
 NCI1 = Cell("nci", "NCI1", "G2TN")
 BASE = next(p for p in PUBLISHED if p.proposed and (p.dataset, p.model, p.variant) == ("NCI1", "G2TN", "base"))

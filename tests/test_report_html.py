@@ -10,11 +10,11 @@ from html.parser import HTMLParser
 import pytest
 from report_samples import BENCHMARKS, authors_table, record, study_records
 
-from graph2tens.experiments.report import read_benchmarks, write_report
-from graph2tens.experiments.report_charts import ticks, widen
-from graph2tens.experiments.report_data import collect
-from graph2tens.experiments.report_html import render
-from graph2tens.experiments.report_markup import asset, fragment, h, page
+from graph2tens.paper.report.charts import ticks, widen
+from graph2tens.paper.report.data import collect
+from graph2tens.paper.report.html import render
+from graph2tens.paper.report.markup import asset, fragment, h, page
+from graph2tens.paper.report.page import read_benchmarks, write_report
 
 HOSTILE = [
     "</script><script>alert(1)</script>",

@@ -9,11 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from report_samples import record, study_records
 
-from graph2tens.experiments import report_sentences as sentences
-from graph2tens.experiments import report_words as words
-from graph2tens.experiments.report_data import Study, collect
-from graph2tens.experiments.report_markdown import SECTIONS, all_tables, escape, parts, updated_sections
-from graph2tens.experiments.report_records import Cell
+from graph2tens.paper.report import sentences, words
+from graph2tens.paper.report.data import Study, collect
+from graph2tens.paper.report.markdown import SECTIONS, all_tables, escape, parts, updated_sections
+from graph2tens.paper.report.records import Cell
 
 README = "# Title\r\n\r\nProse with trailing spaces  \n<!-- results:begin -->\nold\n<!-- results:end -->\nMore: é.\n"
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from graph2tens.experiments.paper_numbers import Published
-from graph2tens.experiments.report_statistics import Difference, Summary, beyond_by_chance, difference, paired_difference, summarise
+from graph2tens.paper.numbers import Published
+from graph2tens.paper.report.statistics import Difference, Summary, beyond_by_chance, difference, paired_difference, summarise
 
 accuracies = st.lists(st.floats(0, 100), min_size=2, max_size=30).filter(lambda xs: np.std(xs) > 1e-3)
 

@@ -16,8 +16,8 @@ from graph2tens.cli import app
 from graph2tens.cli.classify import variant_name
 from graph2tens.cli.features import ARGUMENTS, unusual
 from graph2tens.datasets import load
-from graph2tens.experiments.config import KEY
 from graph2tens.sklearn import GraphTensFeatures
+from graph2tens.training.config import KEY
 
 FAST = ["--layers", "2", "--functionals", "8", "--waves", "8", "--jobs", "1"]
 
@@ -133,7 +133,7 @@ def test_a_fingerprint_tells_data_apart_and_folders_not(kind, tmp_path):
 
 CLAIM_AND_WAIT = """
 import sys
-from graph2tens.experiments.store import RunStore
+from graph2tens.training.store import RunStore
 with RunStore({path!r}, {fields!r}).claim({key!r}) as mine:
     print(mine, flush=True)
     sys.stdin.readline()

@@ -10,8 +10,8 @@ import time
 
 import pytest
 
-from graph2tens.experiments import store as store_module
-from graph2tens.experiments.store import RunStore
+from graph2tens.training import store as store_module
+from graph2tens.training.store import RunStore
 
 KEY = ("dataset", "seed")
 

@@ -14,11 +14,11 @@ from lightning_fabric import Fabric
 from small_data import write_tu_folder
 
 from graph2tens.datasets import load
-from graph2tens.experiments.checkpoint import load_state, save_state, write_atomically
-from graph2tens.experiments.config import Training
-from graph2tens.experiments.run import perform, prepare
-from graph2tens.experiments.tables import base_run
-from graph2tens.experiments.train import Batch, fit
+from graph2tens.paper.tables import base_run
+from graph2tens.training.checkpoint import load_state, save_state, write_atomically
+from graph2tens.training.config import Training
+from graph2tens.training.loop import Batch, fit
+from graph2tens.training.run import perform, prepare
 
 NETWORK = {"hidden_channels": 4, "num_layers": 2, "walk_length": 2, "post_channels": 8, "dropout": 0.3}
 
@@ -96,7 +96,7 @@ import sys
 from pathlib import Path
 import torch
 from graph2tens.datasets import load
-from graph2tens.experiments.run import perform, prepare
+from graph2tens.training.run import perform, prepare
 from test_train import small_run
 
 def tell(epoch, state):

@@ -1,1 +1,0 @@
-"""Experiments as data: configurations, the paper's tables, training, finished runs on disk and their report."""

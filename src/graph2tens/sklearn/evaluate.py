@@ -1,0 +1,141 @@
+"""Accuracy of estimators over the paper's splits: fit on the training part, choose on the validation part, judge on the test part."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import roc_auc_score
+
+from ..datasets import DataError, GraphDataset, split
+from ..training.provenance import commit, machine, peak_memory_mib, reset_peak_memory, versions
+from ..training.store import Record
+from .features import GraphTensFeatures
+from .svm import calibrate, decisions, fit_svc
+from .validated_svc import ValidatedSVC
+from .wl import WeisfeilerLehman
+
+TABLE = "features"
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Graphs and their classes in the three parts of a split."""
+
+    graphs: dict[str, list[Any]]
+    classes: dict[str, NDArray[np.int64]]
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a method did: decisions (n, classes) on each part, what it chose, and how long features and SVM took."""
+
+    decisions: dict[str, NDArray[np.float64]]
+    chosen: dict[str, Any]
+    seconds_features: float
+    seconds_svm: float
+
+
+def graph_tens(parts: Parts, seed: int, n_jobs: int, **options: Any) -> Judgement:
+    """What :class:`GraphTensClassifier` does; `options` are those of the features, whose functionals the seed draws."""
+    started = time.perf_counter()
+    features = GraphTensFeatures(**options, random_state=seed, n_jobs=n_jobs).fit(parts.graphs["train"])
+    tables = {part: features.transform(graphs) for part, graphs in parts.graphs.items()}
+    seconds = time.perf_counter() - started
+    y, svm = parts.classes, ValidatedSVC(n_jobs=n_jobs)
+    svm.fit(tables["train"], y["train"], tables["validation"], y["validation"])
+    found = {part: _two_columns(svm.decision_function(table)) for part, table in tables.items()}
+    chosen = {"C": svm.C_, "gamma": svm.gamma_, "columns": features.n_features_out_, "candidates": {"C": svm.C, "gamma": svm.gamma}}
+    return Judgement(found, chosen, seconds, time.perf_counter() - started - seconds)
+
+
+def weisfeiler_lehman(parts: Parts, seed: int, n_jobs: int, n_iterations: int = 6, C: tuple[float, ...] = (1, 10, 100, 1000)) -> Judgement:
+    """The normalised subtree kernel; the number of iterations, up to `n_iterations`, and C are chosen on the validation part.
+
+    The colours are collected from all graphs: the kernel of two graphs does not depend on the others, but the norm that a graph is
+    divided by counts its colours that no training graph has, too.
+    """
+    started = time.perf_counter()
+    wl = WeisfeilerLehman(n_iterations).fit([graph for graphs in parts.graphs.values() for graph in graphs])
+    counts = {part: wl.transform(graphs) for part, graphs in parts.graphs.items()}
+    seconds = time.perf_counter() - started
+    widths = np.cumsum([len(colours) for colours in wl.colours_])
+    y, num_classes = parts.classes, int(max(classes.max() for classes in parts.classes.values())) + 1
+    best: tuple[float, Any, Any, dict[str, Any]] = -np.inf, None, {}, {}
+    for h in range(1, n_iterations + 1):
+        kernels = {part: _cosines(table[:, : widths[h]], counts["train"][:, : widths[h]]) for part, table in counts.items()}
+        for c in C:
+            svc = fit_svc(kernels["train"], y["train"], c, tol=1e-2)
+            likelihood = calibrate(decisions(svc, kernels["validation"], num_classes), y["validation"])[1]
+            if likelihood > best[0]:
+                best = likelihood, svc, kernels, {"C": c, "iterations": h, "columns": int(widths[h])}
+    found = {part: decisions(best[1], kernel, num_classes) for part, kernel in best[2].items()}
+    return Judgement(found, best[3], seconds, time.perf_counter() - started - seconds)
+
+
+METHODS: dict[str, Callable[..., Judgement]] = {"GraphTensFeatures+SVM": graph_tens, "WL+SVM": weisfeiler_lehman}
+
+
+def evaluate(dataset: GraphDataset, model: str, seed: int, *, variant: str = "base", n_jobs: int = 1, **options: Any) -> Record:
+    """One split of protocol `authors`, from the graphs to a record like those of trained networks."""
+    if dataset.task != "graph":
+        raise DataError(f"{dataset.name}: has a class for each node; `classify` wants a class for each graph")
+    reset_peak_memory()
+    parts = split(dataset, "authors", seed)
+    indices = {name: getattr(parts, name) for name in ("train", "validation", "test")}
+    labels = dataset.labels
+    held = Parts({name: dataset[index] for name, index in indices.items()}, {name: labels[index] for name, index in indices.items()})
+    started = time.perf_counter()
+    judgement = METHODS[model](held, seed, n_jobs, **options)
+    seconds = time.perf_counter() - started
+    accuracy = {name: float((judgement.decisions[name].argmax(1) == held.classes[name]).mean()) for name in indices}
+    return {
+        "table": TABLE,
+        "dataset": dataset.name,
+        "model": model,
+        "variant": variant,
+        "khop": 0,
+        "protocol": "authors",
+        "seed": seed,
+        "epochs_limit": None,
+        **{f"{name}_accuracy": value for name, value in accuracy.items()},
+        "test_auroc": _auroc(judgement.decisions["test"], held.classes["test"]),
+        "epochs": None,
+        "best_epoch": None,
+        "seconds": round(seconds, 3),
+        "seconds_features": round(judgement.seconds_features, 3),
+        "seconds_svm": round(judgement.seconds_svm, 3),
+        "seconds_per_epoch": None,
+        "peak_memory_mib": round(peak_memory_mib(), 1),
+        "curve": {},
+        "options": {**options, "chosen": judgement.chosen, "n_jobs": n_jobs, "fingerprint": dataset.fingerprint()},
+        "commit": commit(),
+        "versions": versions(),
+        "machine": machine(),
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _two_columns(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.stack([-values, values], axis=1) / 2 if values.ndim == 1 else values
+
+
+def _cosines(one: Any, other: Any) -> NDArray[np.float64]:
+    norms = [np.sqrt(np.maximum(table.multiply(table).sum(axis=1), 1e-12)) for table in (one, other)]
+    gram: NDArray[np.float64] = (one @ other.T).toarray() / np.outer(*norms)
+    return gram
+
+
+def _auroc(values: NDArray[np.float64], y: NDArray[np.int64]) -> float | None:
+    """Area under the ROC curve, for several classes the mean over one against the rest; None where a class is missing."""
+    classes = values.shape[1]
+    if np.unique(y).size < classes or not np.isfinite(values).all():
+        return None
+    if classes == 2:
+        return float(roc_auc_score(y, values[:, 1] - values[:, 0]))
+    return float(np.mean([roc_auc_score(y == label, values[:, label]) for label in range(classes)]))

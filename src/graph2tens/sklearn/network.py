@@ -1,0 +1,201 @@
+"""`G2TNClassifier`: the paper's network with the manners of scikit-learn."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+import torch
+from lightning_fabric import Fabric
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+from torch_geometric.data import Data
+
+from ..datasets import AttributeScaler, CollatedGraphs, GraphDataset, Split
+from ..nn import GraphTensNet
+from ..training.config import Training
+from ..training.loop import Epoch, Opener, TrainingState, evaluate, fit
+from ..training.tasks import GraphTask, as_batch, walk_options
+from .encoding import Encoder
+from .inputs import OneGraph, as_graphs
+from .targets import check_targets, known_classes, set_aside
+
+
+class G2TNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Classify graphs with :class:`graph2tens.nn.GraphTensNet`, trained by Adam with early stopping.
+
+    Args:
+        conv: ``"G2TN"``, or ``"G2TAN"`` with attention.
+        hidden_channels: width, and number of functionals, of a layer.
+        num_layers: layers.
+        walk_length: steps of a layer's walk.
+        degree: highest tensor degree.
+        dropout: after every layer.
+        network_options: further keywords of the network.
+        epochs: passes over the training graphs, at most.
+        batch_size: graphs of a step.
+        learning_rate: of the first step; it falls to 0 along a cosine.
+        l2: weight of the tensor-norm penalty.
+        patience: epochs without a better validation loss after which training stops; the best weights are kept. None trains to the
+            last epoch, on all graphs.
+        validation_fraction: share of the graphs that is set aside for early stopping if :meth:`fit` gets no validation data.
+        degree_attribute, handle_unknown: as in :class:`GraphTensFeatures`.
+        device: ``"cpu"``, ``"cuda"``, ``"mps"`` or ``"auto"``.
+        random_state: an integer makes everything reproducible on one machine.
+        verbose: 1 prints an epoch in ten, 2 every epoch.
+
+    Attributes:
+        classes_: class labels.
+        network_: the trained network, on the CPU.
+        history_: what every epoch measured, a list of :class:`~graph2tens.training.loop.Epoch`.
+        n_iter_: epochs made; best_epoch_: the one whose weights were kept.
+    """
+
+    def __init__(
+        self,
+        conv: str = "G2TN",
+        *,
+        hidden_channels: int = 128,
+        num_layers: int = 4,
+        walk_length: int = 5,
+        degree: int = 2,
+        dropout: float = 0.1,
+        network_options: Mapping[str, Any] | None = None,
+        epochs: int = 200,
+        batch_size: int = 128,
+        learning_rate: float = 1e-3,
+        l2: float = 1e-4,
+        patience: int | None = 30,
+        validation_fraction: float = 0.1,
+        degree_attribute: bool = True,
+        handle_unknown: str = "ignore",
+        device: str = "cpu",
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.conv = conv
+        self.hidden_channels = hidden_channels
+        self.num_layers = num_layers
+        self.walk_length = walk_length
+        self.degree = degree
+        self.dropout = dropout
+        self.network_options = network_options
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.l2 = l2
+        self.patience = patience
+        self.validation_fraction = validation_fraction
+        self.degree_attribute = degree_attribute
+        self.handle_unknown = handle_unknown
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> Self:
+        """Train.
+
+        Args:
+            X: list of graphs; see :mod:`graph2tens.sklearn.inputs`.
+            y: their classes.
+            X_val, y_val: graphs and classes that decide when to stop; by default some of X are set aside.
+        """
+        if self.conv not in ("G2TN", "G2TAN"):
+            raise ValueError(f"`conv` must be 'G2TN' or 'G2TAN' (got {self.conv!r}).")
+        graphs = as_graphs(X)
+        self.classes_, target = np.unique(check_targets(y, len(graphs)), return_inverse=True)
+        random = check_random_state(self.random_state)
+        seed = int(random.randint(np.iinfo(np.int32).max))
+        train, validation = self._parts(target, random)
+        if X_val is not None:
+            held_out = as_graphs(X_val)
+            target = np.concatenate([target, known_classes(check_targets(y_val, len(held_out), "y_val"), self.classes_)])
+            train, validation = np.arange(len(graphs)), np.arange(len(graphs), target.size)
+            graphs = [*graphs, *held_out]
+        elif y_val is not None:
+            raise ValueError("`y_val` must come with `X_val`, the graphs it belongs to (got None).")
+        fitted = [graphs[place] for place in train]
+        self.encoder_ = Encoder.fit(fitted, degree_attribute=self.degree_attribute, handle_unknown=self.handle_unknown)
+        dataset = GraphDataset("the graphs", self._data(graphs, target), max(self.classes_.size, 1), len(self.encoder_.names), "graph")
+        fabric = Fabric(accelerator=self.device, devices=1)
+        with torch.random.fork_rng():  # neither read nor change the caller's random numbers
+            torch.manual_seed(seed)
+            self.network_ = self._network()
+            task = GraphTask(
+                dataset, Split(train, validation, validation), self._no_scaling(), self.batch_size, self.network_, fabric.device
+            )
+            state = fit(fabric, self.network_, task, self._training(), seed=seed, on_epoch=self._report)
+        self.network_ = self.network_.cpu().eval()
+        self.history_, self.n_iter_, self.best_epoch_ = state.history, state.epoch, state.best_epoch
+        return self
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probability of each class, in the order of ``classes_``."""
+        check_is_fitted(self, "network_")
+        graphs = CollatedGraphs(self._data(as_graphs(X)), **walk_options(self.network_))
+        batches = (as_batch(batch) for batch in graphs.batches(range(len(graphs)), 2 * self.batch_size))
+        found = evaluate(Opener(self.network_), batches).probabilities.double().numpy()
+        shares: NDArray[np.float64] = found / found.sum(axis=1, keepdims=True)
+        return shares
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The likeliest class of each graph."""
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]  # type: ignore[no-any-return]
+
+    def _network(self) -> GraphTensNet:
+        return GraphTensNet(
+            len(self.encoder_.names),
+            self.classes_.size,
+            conv=self.conv,
+            hidden_channels=self.hidden_channels,
+            num_layers=self.num_layers,
+            dropout=self.dropout,
+            walk_length=self.walk_length,
+            degree=self.degree,
+            **(self.network_options or {}),
+        )
+
+    def _training(self) -> Training:
+        return Training(
+            epochs=self.epochs, batch_size=self.batch_size, learning_rate=self.learning_rate, l2=self.l2, patience=self.patience
+        )
+
+    def _parts(self, target: NDArray[np.int64], random: np.random.RandomState) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Rows to train on and rows to stop by; without early stopping they are the same."""
+        everything = np.arange(target.size)
+        if self.patience is None or target.size < 2:
+            return everything, everything
+        if not 0 < self.validation_fraction < 1:
+            raise ValueError(f"`validation_fraction` must lie in (0, 1) (got {self.validation_fraction!r}).")
+        return set_aside(target, self.validation_fraction, random)
+
+    def _data(self, graphs: list[OneGraph], target: NDArray[np.int64] | None = None) -> list[Data]:
+        tables = self.encoder_.transform(graphs)
+        found = []
+        for place, (x, graph) in enumerate(zip(tables, graphs, strict=True)):
+            data = Data(x=torch.from_numpy(x), edge_index=torch.from_numpy(graph.edges), edge_weight=torch.from_numpy(graph.weights))
+            if target is not None:
+                data.y = torch.tensor([target[place]])
+            found.append(data)
+        return found
+
+    def _no_scaling(self) -> AttributeScaler:
+        return AttributeScaler.identity(len(self.encoder_.names))  # the encoder scales
+
+    def _report(self, epoch: Epoch, state: TrainingState) -> None:
+        if self.verbose > 1 or (self.verbose and epoch.epoch % 10 == 1):
+            print(
+                f"epoch {epoch.epoch}: training loss {epoch.train_loss:.4f}, validation loss {epoch.validation_loss:.4f}, "
+                f"accuracy {epoch.validation_accuracy:.4f}, {epoch.seconds:.2f} s",
+                file=sys.stderr,
+            )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        return tags

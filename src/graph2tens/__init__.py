@@ -7,6 +7,8 @@ from .walks import RandomWalk as RandomWalk
 from .walks import enumerate_walks as enumerate_walks
 from .walks import random_walk as random_walk
 from .walks import sample_walks as sample_walks
+from .subdivide import Subdivision as Subdivision
+from .subdivide import subdivide as subdivide
 from .sequences import sequence_features as sequence_features
 from .operators import TensorMatrix as TensorMatrix
 from .operators import hypoelliptic_laplacian as hypoelliptic_laplacian

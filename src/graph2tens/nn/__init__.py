@@ -8,4 +8,5 @@ from .pooling import GatedPooling as GatedPooling
 from .protocols import ABLATIONS as ABLATIONS
 from .protocols import PROTOCOLS as PROTOCOLS
 from .protocols import model_options as model_options
+from .subdivide import Subdivide as Subdivide
 from .transition import as_walk as as_walk

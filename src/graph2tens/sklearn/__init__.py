@@ -1,8 +1,10 @@
-"""Graphs for scikit-learn: features, kernels and classifiers that take lists of PyG, networkx, NumPy or SciPy graphs."""
+"""Graphs for scikit-learn: features, kernels, classifiers and regressors that take lists of PyG, networkx, NumPy or SciPy graphs."""
 
 from .classifier import GraphTensClassifier as GraphTensClassifier
 from .features import GraphTensFeatures as GraphTensFeatures
+from .heads.validated_gp import ValidatedGP as ValidatedGP
+from .heads.validated_svc import ValidatedSVC as ValidatedSVC
 from .kernel import GraphTensKernel as GraphTensKernel
 from .network import G2TNClassifier as G2TNClassifier
-from .validated_svc import ValidatedSVC as ValidatedSVC
+from .regressor import GraphTensRegressor as GraphTensRegressor
 from .wl import WeisfeilerLehman as WeisfeilerLehman

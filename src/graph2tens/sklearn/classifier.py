@@ -10,14 +10,15 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from .base import WithFeatures
 from .features import GraphTensFeatures, own_features
+from .heads.distances import candidates
+from .heads.validated_svc import ValidatedSVC
 from .inputs import as_graphs
-from .svm import candidates
 from .targets import check_targets
-from .validated_svc import ValidatedSVC
 
 
-class GraphTensClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class GraphTensClassifier(WithFeatures, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     r"""Classify graphs without training a network: :class:`GraphTensFeatures` and :class:`ValidatedSVC`.
 
     Args:
@@ -60,14 +61,6 @@ class GraphTensClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
 
-    def set_params(self, **params: Any) -> Self:
-        """Set arguments, ``features__degree`` those of the transformer, which must have been given."""
-        nested = [name for name in params if name.startswith("features__")]
-        if nested and params.get("features", self.features) is None:
-            raise ValueError(f"`features` must be given to set `{nested[0]}` (got None). Did you mean features=GraphTensFeatures()?")
-        super().set_params(**params)
-        return self
-
     def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> Self:
         """Compute features, choose C and gamma, fit the SVM.
 
@@ -104,9 +97,3 @@ class GraphTensClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _svm(self) -> ValidatedSVC:
         check_is_fitted(self, "svm_")
         return self.svm_
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.string = True
-        return tags

@@ -16,8 +16,8 @@ from ..datasets import DataError, GraphDataset, split
 from ..training.provenance import commit, machine, peak_memory_mib, reset_peak_memory, versions
 from ..training.store import Record
 from .features import GraphTensFeatures
-from .svm import calibrate, decisions, fit_svc
-from .validated_svc import ValidatedSVC
+from .heads.svm import calibrate, decisions, fit_svc
+from .heads.validated_svc import ValidatedSVC
 from .wl import WeisfeilerLehman
 
 TABLE = "features"

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..checks import check_fits, check_integer, check_laziness
 from ..diffusion import node_features
 from ..walks import random_walk
+from .base import GraphInput
 from .encoding import Encoder
 from .inputs import OneGraph, as_graphs
 from .random_features import Layer, Singles, Walks, apply_layers, draw_layers
@@ -23,7 +24,7 @@ from .random_features import Layer, Singles, Walks, apply_layers, draw_layers
 POOLINGS = ("sqrt", "sum", "mean", "both", None)
 
 
-class GraphTensFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class GraphTensFeatures(GraphInput, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     r"""Features of graphs from random walks that remember the order of what they saw, without training.
 
     Each of `n_layers` layers pairs the expected feature of a `walk_length`-step random walk with `n_functionals` random rank-1 functionals
@@ -256,12 +257,6 @@ class GraphTensFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         low, high = self.frequency
         if not 0 < low <= high < np.inf:
             raise ValueError(f"`frequency` must be (lowest, highest) with 0 < lowest <= highest (got {self.frequency!r}).")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.string = True  # labels may be
-        return tags
 
 
 def own_features(owner: BaseEstimator) -> GraphTensFeatures:

@@ -20,16 +20,17 @@ from sklearn.utils.validation import check_is_fitted
 from ..checks import check_integer, check_laziness
 from ..walks import random_walk
 from . import compiled
+from .base import GraphInput
 from .encoding import Encoder
 from .features import GraphTensFeatures, batches, own_features
+from .heads.distances import Standardiser, squared_distances, typical
 from .inputs import OneGraph, as_graphs
-from .svm import Standardiser, squared_distances, typical
 from .walk_kernel import WalkKernel
 
 Matrix = NDArray[np.float64]
 
 
-class GraphTensKernel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class GraphTensKernel(GraphInput, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     r"""A positive semi-definite kernel on graphs.
 
     ``kernel="walk"`` is the exact inner product of the expected features of random walks on two graphs,
@@ -228,12 +229,6 @@ class GraphTensKernel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 raise ValueError(f"`{name}` must be one of {', '.join(map(repr, choices))} (got {getattr(self, name)!r}).")
         if not self.gamma > 0:
             raise ValueError(f"`gamma` must be positive (got {self.gamma!r}).")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.string = True
-        return tags
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,12 +20,13 @@ from ..nn import GraphTensNet
 from ..training.config import Training
 from ..training.loop import Epoch, Opener, TrainingState, evaluate, fit
 from ..training.tasks import GraphTask, as_batch, walk_options
+from .base import GraphInput
 from .encoding import Encoder
 from .inputs import OneGraph, as_graphs
 from .targets import check_targets, known_classes, set_aside
 
 
-class G2TNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class G2TNClassifier(GraphInput, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Classify graphs with :class:`graph2tens.nn.GraphTensNet`, trained by Adam with early stopping.
 
     Args:
@@ -193,9 +194,3 @@ class G2TNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"accuracy {epoch.validation_accuracy:.4f}, {epoch.seconds:.2f} s",
                 file=sys.stderr,
             )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.string = True
-        return tags

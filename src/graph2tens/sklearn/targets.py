@@ -1,12 +1,15 @@
-"""Classes to learn: checks, and graphs set aside to choose by."""
+"""Classes and numbers to learn: checks, scores, and graphs set aside to choose by."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from sklearn.metrics import r2_score
 from sklearn.model_selection import train_test_split
+from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
@@ -22,6 +25,42 @@ def check_targets(y: Any, count: int, name: str = "y") -> NDArray[Any]:
     if len(classes) != count:
         raise ValueError(f"`{name}` must hold one class for each of the {count} graphs (got {len(classes)}).")
     return classes
+
+
+def check_numbers(y: Any, count: int, name: str = "y", *, least: int = 2) -> tuple[NDArray[np.float64], bool]:
+    """`y` as a table (count, targets) of numbers, NaN where unknown, and whether it is a single column without a second dimension.
+
+    At least `least` numbers of every target must be known.
+    """
+    if y is None:
+        raise ValueError(f"`{name}` must hold numbers (got None): fit requires y to be passed, but the target y is None.")
+    if isinstance(y, torch.Tensor):
+        y = y.detach().cpu().numpy()
+    numbers = check_array(y, ensure_2d=False, ensure_all_finite="allow-nan", dtype=np.float64, ensure_min_samples=0, input_name=name)
+    if numbers.ndim > 2:
+        raise ValueError(f"`{name}` must have shape (n,) or (n, targets) (got {numbers.shape}).")
+    if len(numbers) != count:
+        raise ValueError(f"`{name}` must hold one row for each of the {count} graphs or rows (got {len(numbers)}).")
+    table: NDArray[np.float64] = numbers[:, None] if numbers.ndim == 1 else numbers
+    known = (~np.isnan(table)).sum(axis=0)
+    if (known < least).any():
+        target = int(np.flatnonzero(known < least)[0])
+        raise ValueError(
+            f"`{name}` must hold at least {least} known numbers of every target (got {known[target]} for target {target}, "
+            f"the others are NaN). Leave this target out?"
+        )
+    return table, numbers.ndim == 1
+
+
+def r2(y: Any, predicted: NDArray[np.float64], sample_weight: Any = None) -> float:
+    """Coefficient of determination over known targets, the mean over the columns."""
+    table, found = check_numbers(y, len(predicted), least=1)[0], predicted.reshape(len(predicted), -1)
+    if table.shape != found.shape:
+        raise ValueError(f"`y` must have {found.shape[1]} targets, as in training (got {table.shape[1]}).")
+    weight = np.ones(len(table)) if sample_weight is None else np.asarray(sample_weight)
+    known = ~np.isnan(table)
+    scores = [r2_score(table[rows, target], found[rows, target], sample_weight=weight[rows]) for target, rows in enumerate(known.T)]
+    return float(np.mean(scores))
 
 
 def known_classes(y: NDArray[Any], classes: NDArray[Any]) -> Integers:

@@ -17,10 +17,11 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..checks import check_integer
+from .base import GraphInput
 from .inputs import OneGraph, as_graphs
 
 
-class WeisfeilerLehman(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class WeisfeilerLehman(GraphInput, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Counts of the colours of Weisfeiler-Lehman refinement, as a sparse table; their linear kernel is the subtree kernel.
 
     Nodes without a label take the set of their indicator columns for one, if their attributes are indicators, and are all alike otherwise.
@@ -78,12 +79,6 @@ class WeisfeilerLehman(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             numbers = [[known.get(signature, -1) for signature in graph_colours] for graph_colours in colours]
             tables.append(_count(numbers, len(known)))
         return scipy.sparse.hstack(tables, format="csr")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.string = True
-        return tags
 
 
 def _first_colours(graph: OneGraph) -> list[Any]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import matplotlib.image
 import pytest
 
-SCRIPT = Path(__file__).parent.parent / "examples" / "networkx_to_confusion_matrix.py"
+SCRIPT = Path(__file__).parents[2] / "examples" / "networkx_to_confusion_matrix.py"
 
 
 def run(monkeypatch, *arguments):

@@ -14,8 +14,9 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .svm import Fold, Standardiser, candidates, choose, decisions, fit_svc, probabilities, squared_distances, typical
-from .targets import check_targets, known_classes, set_aside
+from ..targets import check_targets, known_classes, set_aside
+from .distances import Standardiser, candidates, squared_distances, typical
+from .svm import Fold, choose, decisions, fit_svc, probabilities
 
 FEW = 1000  # rows below which the internal validation uses every row once
 FOLDS = 5

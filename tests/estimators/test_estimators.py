@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from graph_lists import corner_data, rings_and_paths
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -18,7 +18,16 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from torch_geometric.data import Data
 
-from graph2tens.sklearn import G2TNClassifier, GraphTensClassifier, GraphTensFeatures, GraphTensKernel, ValidatedSVC, WeisfeilerLehman
+from graph2tens.sklearn import (
+    G2TNClassifier,
+    GraphTensClassifier,
+    GraphTensFeatures,
+    GraphTensKernel,
+    GraphTensRegressor,
+    ValidatedGP,
+    ValidatedSVC,
+    WeisfeilerLehman,
+)
 
 FEATURES = GraphTensFeatures(n_layers=2, n_functionals=8, n_waves=8)
 NETWORK = {"hidden_channels": 8, "num_layers": 1, "walk_length": 2, "epochs": 3, "batch_size": 8, "network_options": {"post_channels": 8}}
@@ -28,6 +37,7 @@ ESTIMATORS: dict[str, BaseEstimator] = {
     "rbf kernel": GraphTensKernel("rbf", features=FEATURES, random_state=0),
     "Weisfeiler-Lehman": WeisfeilerLehman(2),
     "classifier": GraphTensClassifier(FEATURES, C=(1, 10), gamma=(1,), random_state=0),
+    "regressor": GraphTensRegressor(FEATURES, random_state=0),
     "network": G2TNClassifier(**NETWORK, random_state=0),
 }
 each = pytest.mark.parametrize("estimator", [pytest.param(one, id=name) for name, one in ESTIMATORS.items()])
@@ -35,15 +45,21 @@ each_classifier = pytest.mark.parametrize("name", ["classifier", "network"])
 X, Y = rings_and_paths(24)
 
 
-@parametrize_with_checks([ValidatedSVC(), *(clone(estimator) for estimator in ESTIMATORS.values())])
+@parametrize_with_checks([ValidatedSVC(), ValidatedGP(), *(clone(estimator) for estimator in ESTIMATORS.values())])
 def test_the_checks_of_scikit_learn_that_apply_to_graphs(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         check(estimator)
 
 
+def targets(estimator, graphs=X):
+    """Classes, or for regressors numbers."""
+    return [len(graph) + 0.5 for graph in graphs] if is_regressor(estimator) else [Y[place % 24] for place in range(len(graphs))]
+
+
 def outcome(estimator, graphs):
-    found = estimator.predict_proba(graphs) if hasattr(estimator, "predict_proba") else estimator.transform(graphs)
+    answer = next(getattr(estimator, name) for name in ("predict_proba", "transform", "predict") if hasattr(estimator, name))
+    found = answer(graphs)
     return found.toarray() if hasattr(found, "toarray") else np.asarray(found)
 
 
@@ -53,21 +69,21 @@ def test_arguments_are_stored_untouched_and_fit_does_not_change_them(estimator):
     before = {name: repr(value) for name, value in estimator.get_params(deep=False).items()}
     assert all(getattr(estimator, name) is value for name, value in estimator.get_params(deep=False).items())
     assert not [name for name in vars(estimator) if name.endswith("_")]
-    assert estimator.fit(X, Y) is estimator
+    assert estimator.fit(X, targets(estimator)) is estimator
     assert {name: repr(value) for name, value in estimator.get_params(deep=False).items()} == before
 
 
 @each
 def test_fitting_again_gives_the_same_bits(estimator):
-    estimator = clone(estimator).fit(X, Y)
+    estimator = clone(estimator).fit(X, targets(estimator))
     first = outcome(estimator, X)
-    np.testing.assert_array_equal(outcome(estimator.fit(X, Y), X), first)
-    np.testing.assert_array_equal(outcome(clone(estimator).fit(list(X), np.array(Y)), X), first)
+    np.testing.assert_array_equal(outcome(estimator.fit(X, targets(estimator)), X), first)
+    np.testing.assert_array_equal(outcome(clone(estimator).fit(list(X), np.array(targets(estimator))), X), first)
 
 
 @each
 def test_a_pickle_is_as_good_as_the_original(estimator):
-    estimator = clone(estimator).fit(X, Y)
+    estimator = clone(estimator).fit(X, targets(estimator))
     np.testing.assert_array_equal(outcome(pickle.loads(pickle.dumps(estimator)), X), outcome(estimator, X))
 
 
@@ -80,7 +96,7 @@ def test_before_fit_nothing_works(estimator):
 @each
 def test_the_callers_random_numbers_are_left_alone(estimator):
     numpy_before, torch_before = np.random.get_state(), torch.get_rng_state()  # noqa: NPY002
-    outcome(clone(estimator).fit(X, Y), X)
+    outcome(clone(estimator).fit(X, targets(estimator)), X)
     numpy_after = np.random.get_state()  # noqa: NPY002
     np.testing.assert_array_equal(numpy_after[1], numpy_before[1])
     assert numpy_after[2] == numpy_before[2]
@@ -90,17 +106,16 @@ def test_the_callers_random_numbers_are_left_alone(estimator):
 @each
 def test_the_input_is_left_alone(estimator):
     data = corner_data()
-    y = [place % 2 for place in range(len(data))]
     before = [(graph.x.clone(), graph.edge_index.clone()) for graph in data]
-    outcome(clone(estimator).fit(data, y), data)
+    outcome(clone(estimator).fit(data, targets(estimator, data)), data)
     for graph, (x, edge_index) in zip(data, before, strict=True):
         assert torch.equal(graph.x, x)
         assert torch.equal(graph.edge_index, edge_index)
 
 
-@pytest.mark.parametrize("name", ["features", "kernel", "rbf kernel", "classifier"])
+@pytest.mark.parametrize("name", ["features", "kernel", "rbf kernel", "classifier", "regressor"])
 def test_jobs_do_not_change_a_bit(name):
-    one, two = (clone(ESTIMATORS[name]).set_params(n_jobs=jobs).fit(X, Y) for jobs in (1, 2))
+    one, two = (clone(ESTIMATORS[name]).set_params(n_jobs=jobs).fit(X, targets(ESTIMATORS[name])) for jobs in (1, 2))
     np.testing.assert_array_equal(outcome(one, X), outcome(two, X))
 
 

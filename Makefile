@@ -50,7 +50,7 @@ $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(PIP) --upgrade pip
 	$(PIP) torch
-	$(PIP) --build-constraint constraints.txt --editable '.[data,plot]' --group dev
+	$(PIP) --build-constraint constraints.txt --editable '.[data,molecules,plot]' --group dev
 	@touch $@
 
 clean:  ## remove the environment and all caches

@@ -27,6 +27,7 @@ ORDER = [
     "datasets",
     "training",
     "sklearn",
+    "molecules",
     "paper",
     "cli",
     "demo",

@@ -78,7 +78,7 @@ class GraphTensClassifier(WithFeatures, ClassifierMixin, BaseEstimator):  # type
         svm = ValidatedSVC(**{name: getattr(self, name) for name in names})
         table = made.fit(graphs).transform(graphs)
         table_val = None if X_val is None else made.transform(X_val)
-        self.svm_ = svm.fit(table, y, table_val, y_val)
+        self.svm_ = svm.fit(table, y, table_val, y_val, getattr(made, "column_groups_", None))
         self.features_, self.classes_ = made, svm.classes_
         return self
 

@@ -17,6 +17,7 @@ from ..checks import check_fits, check_integer, check_laziness
 from ..diffusion import node_features
 from ..walks import random_walk
 from .base import GraphInput
+from .edge_nodes import EDGES, EdgeNodes, carry_something
 from .encoding import Encoder
 from .inputs import OneGraph, as_graphs
 from .random_features import Layer, Singles, Walks, apply_layers, draw_layers
@@ -49,8 +50,13 @@ class GraphTensFeatures(GraphInput, TransformerMixin, BaseEstimator):  # type: i
         increments, zero_start, time: what a walk remembers, see :func:`graph2tens.sequence_features`.
         laziness: probability that the walk stays put.
         degree_attribute: describe nodes by their degree too, which a normalised walk cannot see.
+        edges: attributes and labels of edges: ``"nodes"`` puts a node on every edge (:func:`graph2tens.subdivide`), so that walks read
+            them in order; ``"mean"`` averages them into the nodes they leave; ``"auto"`` is ``"nodes"`` where edges have any.
         pooling: over the nodes of a graph: ``"sum"``, ``"mean"``, ``"sqrt"`` (sum over the root of the number of nodes, which neither
-            hides nor overrates the size of a graph), ``"both"`` (sum and mean), or None for a row for every node.
+            hides nor overrates the size of a graph), ``"both"`` (sum and mean), or None for a row for every node (with nodes on
+            edges, these follow the graph's own).
+        layer_decay: how much less a layer counts than the one before it, for kernels and heads: the attributes' columns together have
+            weight 1, outputs and waves of layer l together :math:`\text{layer\_decay}^{l-1}` each. None lets all columns count alike.
         handle_unknown: ``"ignore"`` (no indicator) or ``"error"``, for labels that occur in no training graph.
         batch_size: nodes that are worked on at a time, by one job.
         n_jobs: threads; None is 1, -1 is all cores.
@@ -59,6 +65,8 @@ class GraphTensFeatures(GraphInput, TransformerMixin, BaseEstimator):  # type: i
 
     Attributes:
         encoder_: how nodes are described, fixed by the training graphs.
+        edge_nodes_: how edges become nodes, or None.
+        column_groups_: (columns, weight) pairs for whoever measures distances, or None.
         layers_: the random functionals, a list of :class:`~graph2tens.sklearn.random_features.Layer`.
         n_features_out_: number of columns.
 
@@ -84,7 +92,9 @@ class GraphTensFeatures(GraphInput, TransformerMixin, BaseEstimator):  # type: i
         time: bool = False,
         laziness: float = 0.0,
         degree_attribute: bool = True,
+        edges: str = "auto",
         pooling: str | None = "sqrt",
+        layer_decay: float | None = None,
         handle_unknown: str = "ignore",
         batch_size: int = 2048,
         n_jobs: int | None = None,
@@ -103,7 +113,9 @@ class GraphTensFeatures(GraphInput, TransformerMixin, BaseEstimator):  # type: i
         self.time = time
         self.laziness = laziness
         self.degree_attribute = degree_attribute
+        self.edges = edges
         self.pooling = pooling
+        self.layer_decay = layer_decay
         self.handle_unknown = handle_unknown
         self.batch_size = batch_size
         self.n_jobs = n_jobs
@@ -119,6 +131,9 @@ class GraphTensFeatures(GraphInput, TransformerMixin, BaseEstimator):  # type: i
         """
         self._check_arguments()
         graphs = as_graphs(X)
+        divide = self.edges == "nodes" or (self.edges == "auto" and carry_something(graphs))
+        self.edge_nodes_ = EdgeNodes.fit(graphs) if divide else None
+        graphs = list(self._divided(graphs, 0))
         self.encoder_ = Encoder.fit(graphs, degree_attribute=self.degree_attribute, handle_unknown=self.handle_unknown)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         self.layers_: list[Layer] = []
@@ -185,8 +200,27 @@ class GraphTensFeatures(GraphInput, TransformerMixin, BaseEstimator):  # type: i
             names = [f"sum_{name}" for name in names] + [f"mean_{name}" for name in names]
         return np.array(names, dtype=object)
 
+    @property
+    def column_groups_(self) -> list[tuple[NDArray[np.int64], float]] | None:
+        """Which columns belong together, and what they weigh together."""
+        if self.layer_decay is None:
+            return None
+        widths, weights = [len(self.encoder_.names)], [1.0]
+        for number, layer in enumerate(self.layers_):
+            widths += [self.degree * self.n_functionals, layer.phases.size]
+            weights += [float(self.layer_decay) ** number] * 2
+        ends = np.cumsum(widths)
+        copies = 2 if self.pooling == "both" else 1
+        starts = np.arange(copies)[:, None] * ends[-1]
+        groups = [(starts + np.arange(end - width, end)).reshape(-1) for width, end in zip(widths, ends, strict=True)]
+        return [(columns, weight) for columns, weight in zip(groups, weights, strict=True) if columns.size]
+
+    def _divided(self, graphs: Sequence[OneGraph], first: int) -> Sequence[OneGraph]:
+        return graphs if self.edge_nodes_ is None else self.edge_nodes_.transform(graphs, first)
+
     def _transform_batch(self, graphs: Sequence[OneGraph], first: int) -> Singles:
         """Features of some graphs, of which `first` is the number of the first in `X`."""
+        graphs = self._divided(graphs, first)
         with np.errstate(over="ignore", invalid="ignore"):  # said below, with the number of the graph
             table = self._compute(graphs, first)
         finite = np.isfinite(table).all(axis=1)
@@ -251,9 +285,16 @@ class GraphTensFeatures(GraphInput, TransformerMixin, BaseEstimator):  # type: i
         for name, least in (("walk_length", 0), ("degree", 1), ("n_layers", 0), ("n_functionals", 1), ("n_waves", 0), ("batch_size", 1)):
             check_integer(getattr(self, name), name, least)
         check_laziness(self.laziness)
-        for name, choices in (("functionals", ("random", "exact")), ("pooling", POOLINGS), ("handle_unknown", ("ignore", "error"))):
+        for name, choices in (
+            ("functionals", ("random", "exact")),
+            ("edges", EDGES),
+            ("pooling", POOLINGS),
+            ("handle_unknown", ("ignore", "error")),
+        ):
             if getattr(self, name) not in choices:
                 raise ValueError(f"`{name}` must be one of {', '.join(map(repr, choices))} (got {getattr(self, name)!r}).")
+        if self.layer_decay is not None and not 0 < self.layer_decay <= 1:
+            raise ValueError(f"`layer_decay` must be None or lie in (0, 1] (got {self.layer_decay!r}).")
         low, high = self.frequency
         if not 0 < low <= high < np.inf:
             raise ValueError(f"`frequency` must be (lowest, highest) with 0 < lowest <= highest (got {self.frequency!r}).")

@@ -104,7 +104,7 @@ class GraphTensKernel(GraphInput, TransformerMixin, BaseEstimator):  # type: ign
             made = own_features(self)
             self.features_ = made.fit(graphs)
             table = made.transform(graphs)
-            self.standardiser_ = Standardiser.fit(table)
+            self.standardiser_ = Standardiser.fit(table, getattr(made, "column_groups_", None))
             self.table_ = self.standardiser_.transform(table)
             self.unit_ = typical(squared_distances(self.table_))
         else:

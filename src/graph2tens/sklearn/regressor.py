@@ -68,7 +68,7 @@ class GraphTensRegressor(WithFeatures, RegressorMixin, BaseEstimator):  # type: 
         made = own_features(self)
         table = made.fit(graphs).transform(graphs)
         table_val = None if X_val is None else made.transform(X_val)
-        self.head_ = ValidatedGP(self.gamma, self.noise).fit(table, y, table_val, y_val)
+        self.head_ = ValidatedGP(self.gamma, self.noise).fit(table, y, table_val, y_val, getattr(made, "column_groups_", None))
         self.features_ = made
         return self
 

@@ -2,6 +2,7 @@ r"""What all heads share: columns of one scale, squared distances of rows, and t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.floating[Any]]
+Groups = Sequence[tuple[NDArray[np.int64], float]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,11 +21,15 @@ class Standardiser:
     scale: Floats
 
     @classmethod
-    def fit(cls, features: Floats) -> Standardiser:
+    def fit(cls, features: Floats, groups: Groups | None = None) -> Standardiser:
+        """`groups` are (columns, weight) pairs: the columns of a group that vary share its weight, as a sum of their variances."""
         mean = features.mean(axis=0, dtype=np.float64)
         spread = features.std(axis=0, dtype=np.float64)
         varies = spread > 1e-5 * np.maximum(np.abs(mean), 1e-12)  # less is rounding of float32
-        return cls(mean, np.where(varies, 1 / np.where(varies, spread, 1), 0.0))
+        scale = np.where(varies, 1 / np.where(varies, spread, 1), 0.0)
+        for columns, weight in groups or ():
+            scale[columns] *= np.sqrt(weight / max(int(varies[columns].sum()), 1))
+        return cls(mean, scale)
 
     def transform(self, features: Floats) -> Floats:
         scaled: Floats = ((features - self.shift) * self.scale).astype(np.float32)

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..targets import check_numbers, r2
-from .distances import Standardiser, candidates, squared_distances, typical
+from .distances import Groups, Standardiser, candidates, squared_distances, typical
 from .gaussian_process import Matrix, Spectrum, held_out, leave_one_out, rational
 
 NOISES = tuple(float(f"{value:.2g}") for value in np.logspace(-5, 1, 25))
@@ -42,13 +42,14 @@ class ValidatedGP(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.gamma = gamma
         self.noise = noise
 
-    def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None, groups: Groups | None = None) -> Self:
         """Choose width and noise, and fit.
 
         Args:
             X: (n, columns).
             y: (n,) or (n, targets) numbers, NaN where unknown.
             X_val, y_val: rows and targets to choose by; nothing else is learnt from them.
+            groups: (columns, weight) pairs, where columns do not count alike, as :class:`Standardiser` takes them.
         """
         gammas, noises = candidates(self.gamma, "gamma"), np.array(candidates(self.noise, "noise"))
         X = validate_data(self, X, ensure_min_samples=2)
@@ -56,7 +57,7 @@ class ValidatedGP(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.shift_, spread = np.nanmean(targets, axis=0), np.nanstd(targets, axis=0)
         self.spread_ = np.where(spread > 0, spread, 1.0)
         scaled = (targets - self.shift_) / self.spread_
-        self.standardiser_ = Standardiser.fit(X)
+        self.standardiser_ = Standardiser.fit(X, groups)
         self.table_ = self.standardiser_.transform(X)
         distances = squared_distances(self.table_)
         self.unit_ = typical(distances)

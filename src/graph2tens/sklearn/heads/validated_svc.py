@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..targets import check_targets, known_classes, set_aside
-from .distances import Standardiser, candidates, squared_distances, typical
+from .distances import Groups, Standardiser, candidates, squared_distances, typical
 from .svm import Fold, choose, decisions, fit_svc, probabilities
 
 FEW = 1000  # rows below which the internal validation uses every row once
@@ -70,20 +70,21 @@ class ValidatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None, groups: Groups | None = None) -> Self:
         """Choose C and gamma, fit the SVM.
 
         Args:
             X: (n, columns).
             y: classes.
             X_val, y_val: rows and classes to choose by; nothing else is learnt from them.
+            groups: (columns, weight) pairs, where columns do not count alike, as :class:`Standardiser` takes them.
         """
         Cs, gammas = candidates(self.C, "C"), candidates(self.gamma, "gamma")
         X, y = validate_data(self, X, y)
         check_classification_targets(y)
         self.classes_, target = np.unique(y, return_inverse=True)
         training = np.arange(len(target))
-        self.standardiser_ = Standardiser.fit(X)
+        self.standardiser_ = Standardiser.fit(X, groups)
         table = self.standardiser_.transform(X)
         if X_val is not None:
             X_val = validate_data(self, X_val, reset=False)

@@ -28,6 +28,7 @@ ORDER = [
     "training",
     "sklearn",
     "molecules",
+    "scale",
     "paper",
     "cli",
     "demo",

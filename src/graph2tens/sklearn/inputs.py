@@ -92,8 +92,13 @@ def _as_graph(graph: Any, place: int) -> OneGraph:
         found = _from_matrix(graph, None, where)
     else:
         raise TypeError(f"{where} must be one of {KINDS} (got {type(graph).__name__}).")
-    _check(found, where)
-    return _without_zero_weights(found)
+    return checked(found, where)
+
+
+def checked(graph: OneGraph, where: str) -> OneGraph:
+    """The graph without edges of weight 0, after a check of everything that later steps rely on; `where` begins the messages."""
+    _check(graph, where)
+    return _without_zero_weights(graph)
 
 
 def _is_networkx(graph: Any) -> bool:

@@ -20,8 +20,9 @@ from typing import Any
 import torch
 
 from graph2tens.datasets import CollatedGraphs, load
-from graph2tens.nn import G2TNConv
-from graph2tens.paper.tables import base_run
+from graph2tens.paper.authors import NETWORKS, AuthorsG2TNConv
+from graph2tens.paper.protocols import base_run
+from graph2tens.training.config import Cell
 from graph2tens.training.provenance import cores
 from graph2tens.training.run import perform, prepare
 
@@ -33,16 +34,16 @@ GOAL = 4.0  # seconds for an epoch
 
 def epoch_seconds(model: str, data: Any, epochs: int) -> float:
     """Best of `epochs` after a warm-up."""
-    run = base_run("NCI1", model, "authors")
+    run = base_run(Cell("benchmark", "NCI1", model, protocol="authors"))
     run = replace(run, training=replace(run.training, epochs=epochs + 1))
-    return min(epoch.seconds for epoch in perform(prepare(run, data)).state.history[1:])
+    return min(epoch.seconds for epoch in perform(prepare(run, data, networks=NETWORKS)).state.history[1:])
 
 
 def layer_step_seconds(data: Any, repeat: int) -> float:
     """Best of `repeat`."""
     torch.manual_seed(0)
     batch = CollatedGraphs(data.graphs, self_loops=True).batch(range(128))
-    layer = G2TNConv(256, 256, mix=False, bias=False, projection_bias=True, normalize=False)
+    layer = AuthorsG2TNConv(256, 256, mix=False, bias=False, normalize=False)
     x = torch.randn(batch.x.size(0), 256, requires_grad=True)
     gradient = torch.randn(batch.x.size(0), 256)
     best = float("inf")

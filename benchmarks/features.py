@@ -136,7 +136,7 @@ def one_split(jobs: int) -> dict[str, Any] | None:
     except DataError:
         print("NCI1 is not at hand; its split is left out")
         return None
-    record = evaluate(data, "GraphTensFeatures+SVM", 0, n_jobs=jobs)
+    record = evaluate(data, "GraphTensFeatures+SVM", 0, n_jobs=jobs).to_dict()
     found = {name: record[name] for name in ("seconds", "seconds_features", "seconds_svm", "test_accuracy", "peak_memory_mib")}
     print("one split of NCI1, {seconds_features:.1f} s features + {seconds_svm:.1f} s SVM, test {test_accuracy:.2%}".format(**found))
     return found

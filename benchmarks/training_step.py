@@ -23,7 +23,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch_geometric.data import Data
 
 from graph2tens.datasets import CollatedGraphs, load
-from graph2tens.nn import GraphTensNet, model_options
+from graph2tens.paper.authors import NETWORKS
+from graph2tens.paper.protocols import PROTOCOLS, network_options
 
 from .record import record, save
 
@@ -72,7 +73,7 @@ def main(conv: str, protocol: str, repeat: int, batch_size: int, threads: int | 
         torch.set_num_threads(threads)
     torch.manual_seed(0)
     name, graphs = graphs_of("NCI1")
-    model = GraphTensNet(graphs[0].x.size(1), 2, **model_options(conv, protocol))
+    model = NETWORKS[PROTOCOLS[protocol].builder](graphs[0].x.size(1), 2, **network_options(conv, protocol))
     collated = CollatedGraphs(graphs, self_loops=model.convs[0].self_loops)
     optimizer = torch.optim.Adam(model.parameters(), 1e-3)
     order = torch.randperm(len(graphs), generator=torch.Generator().manual_seed(1))[:batch_size]

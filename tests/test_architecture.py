@@ -14,6 +14,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "graph2tens"
 # In the order of the theory. A file imports what stands before it; whoever reads down to `diffusion` knows the definition.
 ORDER = [
+    "files",
     "checks",
     "algebra",
     "walks",

@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .features import Degree, DegreeAttribute, Functionals, Increments, Layers, WalkLength, Waves, WithTime, ZeroStart, unusual
+from .options import DataRoot, Threads, check_choice, parse_seeds
 
 if TYPE_CHECKING:
     from ..datasets import GraphDataset
-    from ..training.store import Key, Record, RunStore
+    from ..training.store import Fields, Key, RunStore
 
 MODELS = {"features": "GraphTensFeatures+SVM", "wl": "WL+SVM"}
 
 
 def classify(
     context: typer.Context,
-    dataset: Annotated[str, typer.Argument(help="A data set by name, or a folder in TU format, with a class for each graph.")],
+    dataset: Annotated[str, typer.Argument(help="A data set by name, or a folder in TU format, with one class per graph.")],
     method: Annotated[
         str, typer.Option(help="features: random walk features; wl: the Weisfeiler-Lehman kernel, a baseline; or both.")
     ] = "features",
@@ -36,8 +37,8 @@ def classify(
     degree_attribute: DegreeAttribute = None,
     pooling: Annotated[str | None, typer.Option(show_default="sqrt", help="sqrt, sum, mean or both.")] = None,
     out: Annotated[Path, typer.Option(help="Folder of the records. Runs that are recorded there are skipped.")] = Path("results"),
-    jobs: Annotated[int | None, typer.Option(min=1, help="Threads; all cores if not given.")] = None,
-    data_root: Annotated[Path | None, typer.Option(help="Folder with data sets; see `graph2tens info`.")] = None,
+    jobs: Threads = None,
+    data_root: DataRoot = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the record of each split as a line of JSON.")] = False,
 ) -> None:
     """Classify graphs without training a network, and compare with the paper's networks.
@@ -53,16 +54,13 @@ def classify(
       graph2tens classify digits --seeds 0-2 --layers 5
     """
     from ..datasets import load
-    from ..sklearn.evaluate import TABLE, evaluate
+    from ..sklearn.evaluate import TABLE, cell_of, evaluate
     from ..training.config import KEY
     from ..training.provenance import cores
     from ..training.store import RunStore
-    from .reproduce import parse_seeds
 
-    if method not in (*MODELS, "both"):
-        raise typer.BadParameter(f"{method!r} is neither features, wl nor both.", param_hint="--method")
-    if pooling not in (None, "sqrt", "sum", "mean", "both"):
-        raise typer.BadParameter(f"{pooling!r} is neither sqrt, sum, mean nor both.", param_hint="--pooling")
+    check_choice("--method", method, (*MODELS, "both"))
+    check_choice("--pooling", pooling or "sqrt", ("sqrt", "sum", "mean", "both"))
     numbers = parse_seeds(seeds)
     data = load(dataset, data_root)
     mark = data.fingerprint()
@@ -72,13 +70,13 @@ def classify(
             options = unusual(context.params) if model == MODELS["features"] else {}
             variant = variant_name(options)
             for seed in numbers:
-                key = (TABLE, data.name, model, variant, 0, "authors", seed, None)
+                key = (*cell_of(data, model, variant), seed, None)
                 keys.append(key)
                 record, made = _recorded(store, data, mark).get(key), False
                 if record is None:
                     with store.claim(key) as made:
                         if made:
-                            store.append(evaluate(data, model, seed, variant=variant, n_jobs=jobs or cores(), **options))
+                            store.append(evaluate(data, model, seed, variant=variant, n_jobs=jobs or cores(), **options).to_dict())
                     record = _recorded(store, data, mark).get(key)
                 if record is None:
                     print(f"{_name(model, variant)} split {seed}: another process is at it", file=sys.stderr, flush=True)
@@ -92,7 +90,7 @@ def classify(
         print(f"Records: {store.path}")
 
 
-def _recorded(store: RunStore, data: GraphDataset, mark: str) -> dict[Key, Record]:
+def _recorded(store: RunStore, data: GraphDataset, mark: str) -> dict[Key, Fields]:
     """Finished runs by their keys, of equal keys the first. Runs are known by the name of their data, which must not be other data."""
     from ..datasets import BUILT_IN, DataError
     from ..datasets.loading import TU_SPELLINGS
@@ -115,7 +113,7 @@ def _name(model: str, variant: str) -> str:
     return model if variant == "base" else f"{model} {variant}"
 
 
-def _show_split(record: Record, made: bool) -> None:
+def _show_split(record: Fields, made: bool) -> None:
     print(
         f"{_name(record['model'], record['variant'])} split {record['seed']}: "
         f"test {record['test_accuracy']:.2%}, validation {record['validation_accuracy']:.2%}, {record['seconds']:.1f} s"
@@ -124,7 +122,7 @@ def _show_split(record: Record, made: bool) -> None:
     )
 
 
-def _show_summary(dataset: str, records: list[Record]) -> None:
+def _show_summary(dataset: str, records: list[Fields]) -> None:
     from statistics import mean
 
     from rich.console import Console
@@ -135,7 +133,7 @@ def _show_summary(dataset: str, records: list[Record]) -> None:
     from ..paper.report.words import mean_std
 
     table = Table(title=f"Test accuracy on {dataset}, %", title_justify="left")
-    for name in ("model", "accuracy", "splits", "seconds a split", "source"):
+    for name in ("model", "accuracy", "splits", "seconds per split", "source"):
         table.add_column(name, justify="left" if name in ("model", "source") else "right")
     for model, variant in dict.fromkeys((record["model"], record["variant"]) for record in records):
         chosen = [record for record in records if (record["model"], record["variant"]) == (model, variant)]

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .options import MOST_THREADS, DataRoot
+
 if TYPE_CHECKING:
     from ..datasets import GraphDataset
 
@@ -64,18 +66,18 @@ def features(
         str | None,
         typer.Option(
             show_default="sqrt; none for citation graphs",
-            help="sqrt, sum, mean or both, for a row for each graph; none, for a row for each node.",
+            help="sqrt, sum, mean or both, with one row per graph; none, with one row per node.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Draws the functionals.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Threads; -1 for all cores.")] = -1,
-    data_root: Annotated[Path | None, typer.Option(help="Folder with data sets; see `graph2tens info`.")] = None,
+    jobs: Annotated[int, typer.Option(min=-1, max=MOST_THREADS, help="Threads; -1 for all cores.")] = -1,
+    data_root: DataRoot = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
 ) -> None:
     """Write the features of every graph of a data set (or node of a citation graph) as a table.
 
     Nothing is trained: random functionals of what random walks see, layer upon layer, or with --exact all coordinates of one walk's
-    feature. The table has a row for each graph, a named column for each feature, and the columns graph (and node) and class.
+    feature. The table has one row per graph, one named column per feature, and the columns graph (and node) and class.
 
     Examples:
 
@@ -96,7 +98,6 @@ def features(
     started = time.perf_counter()
     table = made.fit_transform(data.graphs)
     seconds = time.perf_counter() - started
-    out.parent.mkdir(parents=True, exist_ok=True)
     _write(out, table, made.get_feature_names_out(), _keys(data, made.pooling is None))
     facts = {"rows": table.shape[0], "columns": table.shape[1], "seconds": round(seconds, 3), "written": str(out)}
     if as_json:
@@ -134,19 +135,17 @@ def _keys(data: GraphDataset, of_nodes: bool) -> dict[str, Any]:
 
 
 def _write(out: Path, table: Any, names: Any, keys: dict[str, Any]) -> None:
-    """All or nothing: a table that was cut short never stands at `out`."""
     import numpy as np
 
-    unfinished = out.with_name(f".{out.name}.unfinished{out.suffix}")
+    from ..files import replacing
+
+    if out.suffix == ".npz":
+        with replacing(out) as stream:
+            np.savez_compressed(stream, features=table, names=names.astype(str), **keys)
+        return
     try:
-        if out.suffix == ".npz":
-            np.savez_compressed(unfinished, features=table, names=names.astype(str), **keys)
-        else:
-            try:
-                import pandas as pd
-            except ImportError:
-                raise ImportError("Parquet files need pandas and pyarrow: pip install 'graph2tens[data]', or write .npz.") from None
-            pd.concat([pd.DataFrame(keys), pd.DataFrame(table, columns=names)], axis=1).to_parquet(unfinished, index=False)
-        unfinished.replace(out)
-    finally:
-        unfinished.unlink(missing_ok=True)
+        import pandas as pd
+    except ImportError:
+        raise ImportError("Parquet files need pandas and pyarrow: pip install 'graph2tens[data]', or write .npz.") from None
+    with replacing(out) as stream:
+        pd.concat([pd.DataFrame(keys), pd.DataFrame(table, columns=names)], axis=1).to_parquet(stream, index=False)

@@ -8,9 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
+from .options import DataRoot
+
 
 def info(
-    data_root: Annotated[Path | None, typer.Option(help="Folder with data sets, as for the other commands.")] = None,
+    data_root: DataRoot = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
     """Show devices, threads, backends, versions and where data is looked for.

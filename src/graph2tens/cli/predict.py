@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from .options import DataRoot, Threads
 
 if TYPE_CHECKING:
     from ..datasets import GraphDataset
@@ -19,9 +22,9 @@ def predict(
     model: Annotated[Path, typer.Argument(help="Folder that `graph2tens train` wrote, or one of its .safetensors files.")],
     data: Annotated[str, typer.Option(help="A data set by name, or a folder in TU format; labels are not needed.")],
     out: Annotated[Path | None, typer.Option(help="Write a table (CSV) here; by default it is printed.")] = None,
-    data_root: Annotated[Path | None, typer.Option(help="Folder with data sets; see `graph2tens info`.")] = None,
+    data_root: DataRoot = None,
     batch_size: Annotated[int, typer.Option(min=1, help="Graphs at a time.")] = 256,
-    threads: Annotated[int | None, typer.Option(min=1, help="Threads on the CPU; by default all cores.")] = None,
+    threads: Threads = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print predictions as JSON.")] = False,
 ) -> None:
     """Predict the class of every graph of a data set (or node of a citation graph) with a trained model.
@@ -33,53 +36,32 @@ def predict(
 
       graph2tens predict runs/digits-G2TN-paper-0 --data digits --out digits.csv
     """
+    import torch
+
     from ..datasets import load
-    from ..paper.reproduce import use_threads
+    from ..files import write_text
+    from ..paper.authors import NETWORKS
     from ..training.provenance import cores
     from ..training.saved import load_model
 
-    use_threads(threads or cores())
-    saved = load_model(model)
+    torch.set_num_threads(threads or cores())
+    saved = load_model(model, networks=NETWORKS)
     dataset = load(data, data_root, encoding=saved.encoding)
-    probabilities = _probabilities(saved, dataset, batch_size)
+    probabilities = saved.probabilities(dataset, batch_size)
     names = [saved.class_names[label] for label in probabilities.argmax(1).tolist()]
     right = _share_of_right_answers(saved, dataset, names)
+    table = _table(saved, names, probabilities.tolist())
     if out is not None:
-        with out.open("w", newline="") as stream:
-            _write(stream, saved, names, probabilities.tolist())
+        write_text(out, table)
     if as_json:
         rows = [{"class": name, "probabilities": row} for name, row in zip(names, probabilities.tolist(), strict=True)]
         print(json.dumps({"accuracy": right, "class_names": list(saved.class_names), "predictions": rows}))
         return
     if out is None:
-        _write(sys.stdout, saved, names, probabilities.tolist())
+        sys.stdout.write(table)
     unit = "nodes" if saved.task == "node" else "graphs"
     accuracy = "" if right is None else f", {right:.2%} as labelled"
     print(f"{len(names)} {unit}{accuracy}{'' if out is None else f', written to {out}'}", file=sys.stderr)
-
-
-def _probabilities(saved: SavedModel, dataset: GraphDataset, batch_size: int) -> Any:
-    import torch
-
-    from ..datasets import CollatedGraphs
-    from ..training.tasks import as_batch, walk_options
-
-    if dataset.num_features != saved.network.in_channels:
-        raise ValueError(
-            f"the model wants {saved.network.in_channels} attributes for each node, but {dataset.name} has {dataset.num_features}. "
-            "Was it trained on data of this kind?"
-        )
-    if (dataset.task == "node") != (saved.task == "node"):
-        raise ValueError(f"the model classifies {saved.task}s, but {dataset.name} has a class for each {dataset.task}.")
-    with torch.no_grad():
-        if saved.task == "node":
-            graph = dataset.graphs[0]
-            logits = saved.network(saved.scaler.transform(graph.x), graph.edge_index)
-        else:
-            graphs = CollatedGraphs(dataset.graphs, scaler=saved.scaler, **walk_options(saved.network))
-            batches = (as_batch(batch) for batch in graphs.batches(range(len(graphs)), batch_size))
-            logits = torch.cat([saved.network(*batch.inputs) for batch in batches])
-    return logits.double().softmax(1)
 
 
 def _share_of_right_answers(saved: SavedModel, dataset: GraphDataset, names: list[str]) -> float | None:
@@ -89,8 +71,10 @@ def _share_of_right_answers(saved: SavedModel, dataset: GraphDataset, names: lis
     return sum(name == label for name, label in zip(names, labels, strict=True)) / len(labels)
 
 
-def _write(stream: Any, saved: SavedModel, names: list[str], probabilities: list[list[float]]) -> None:
+def _table(saved: SavedModel, names: list[str], probabilities: list[list[float]]) -> str:
+    stream = io.StringIO()
     writer = csv.writer(stream)
     writer.writerow([saved.task, "class", *(f"probability of {name}" for name in saved.class_names)])
     for number, (name, row) in enumerate(zip(names, probabilities, strict=True)):
         writer.writerow([number, name, *(f"{value:.6g}" for value in row)])
+    return stream.getvalue()

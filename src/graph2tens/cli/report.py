@@ -31,11 +31,13 @@ def report(
     The page holds tables, accuracy by seed, learning curves, accuracy against seconds and the ablation; what was not run is said to be
     missing. Of a single training run it shows the learning curve and the accuracies.
     """
+    from ..files import write_text
+    from ..paper.report.authors_runs import read_authors_runs
     from ..paper.report.data import collect
-    from ..paper.report.html import render
+    from ..paper.report.html.page import render
     from ..paper.report.markdown import all_tables, updated_sections
-    from ..paper.report.page import as_data, read_benchmarks, write_text
-    from ..paper.report.records import read_authors_runs, read_records
+    from ..paper.report.write import as_data, read_benchmarks
+    from ..training.records import read_records
 
     for name, path in (("--out", out), ("--markdown", markdown)):
         if path is not None and path.is_dir():
@@ -59,13 +61,13 @@ def report(
 
 def _show(study: Any, written: list[Path]) -> None:
     from ..paper.report import sentences
-    from ..paper.report.words import PROTOCOLS
+    from ..paper.report.words import settings_in_full
 
     print(sentences.provenance(study))
     if study.of_paper and (head := sentences.headline(study)):
         print(head)
     for protocol in sentences.protocols(study):
-        print(f"With {PROTOCOLS.get(protocol, protocol)}: {sentences.outcome(study, protocol)}")
+        print(f"With {settings_in_full(protocol)}: {sentences.outcome(study, protocol)}")
     for remark in [sentences.missing(study) if study.of_paper else "", *study.remarks]:
         if remark:
             print(remark)

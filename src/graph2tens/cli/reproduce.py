@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .options import MOST_THREADS, DataRoot, check_choice, parse_seeds
+
 if TYPE_CHECKING:
     from ..paper.reproduce import Event
-    from ..training.config import Run
+    from ..training.config import Cell, Run
 
 
 def reproduce(
@@ -29,10 +30,12 @@ def reproduce(
     variant: Annotated[list[str] | None, typer.Option(help="Only this row of the ablation, as NoDiff; repeat for several.")] = None,
     khop: Annotated[list[int] | None, typer.Option(help="Only this distance of table khop; repeat for several.")] = None,
     out: Annotated[Path, typer.Option(help="Folder of the records. Runs that are recorded there are skipped.")] = Path("results"),
-    jobs: Annotated[int, typer.Option(min=1, help="Processes that work at the same time.")] = 1,
-    threads: Annotated[int | None, typer.Option(min=1, help="Threads of each process; by default the cores are shared out.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, max=MOST_THREADS, help="Processes that work at the same time.")] = 1,
+    threads: Annotated[
+        int | None, typer.Option(min=1, max=MOST_THREADS, help="Threads of each process; by default the cores are shared out.")
+    ] = None,
     epochs: Annotated[int | None, typer.Option(min=1, help="Try out: stop after so many epochs. Kept apart, in OUT/trials.")] = None,
-    data_root: Annotated[Path | None, typer.Option(help="Folder with the data sets; see `graph2tens info`.")] = None,
+    data_root: DataRoot = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be run, and stop.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the record of each finished run as a line of JSON.")] = False,
 ) -> None:
@@ -50,16 +53,15 @@ def reproduce(
 
       graph2tens reproduce ablation --epochs 1 --seeds 0     (does every row run?)
     """
+    from ..paper.protocols import PROTOCOLS
     from ..paper.reproduce import record_path
     from ..paper.reproduce import reproduce as work
     from ..paper.tables import TABLES, plan
-    from ..training.config import KEY, PROTOCOLS
+    from ..training.config import KEY
     from ..training.store import RunStore
 
-    if table not in TABLES:
-        raise typer.BadParameter(f"no table {table!r}; there is {', '.join(TABLES)}.", param_hint="TABLE")
-    if protocol not in PROTOCOLS:
-        raise typer.BadParameter(f"{protocol!r} is neither {' nor '.join(PROTOCOLS)}.", param_hint="--protocol")
+    check_choice("TABLE", table, tuple(TABLES))
+    check_choice("--protocol", protocol, tuple(PROTOCOLS))
     runs = plan(
         table,
         seeds=parse_seeds(seeds),
@@ -82,30 +84,15 @@ def reproduce(
         _summary(runs, RunStore(path, KEY), path)
 
 
-def parse_seeds(text: str) -> list[int]:
-    """``0-9`` or ``0,3,5-7`` as numbers, without repetitions."""
-    seeds: list[int] = []
-    for part in text.split(","):
-        match = re.fullmatch(r"\s*(\d+)(?:\s*-\s*(\d+))?\s*", part)
-        if match is None or (match[2] is not None and int(match[2]) < int(match[1])):
-            raise typer.BadParameter(f"write seeds as 0-9 or 0,3,5-7 (got {text!r}).", param_hint="--seeds")
-        seeds += range(int(match[1]), int(match[2] or match[1]) + 1)
-    return list(dict.fromkeys(seeds))
-
-
 def _list(runs: list[Run], missing: list[Run], path: Path, as_json: bool) -> None:
+    from ..training.config import KEY
+
     if as_json:
-        print(json.dumps([dict(zip(_fields(), run.key, strict=True)) for run in missing]))
+        print(json.dumps([dict(zip(KEY, run.key, strict=True)) for run in missing]))
         return
     for run in missing:
         print(run)
     print(f"{len(missing)} runs to do, {len(runs) - len(missing)} recorded in {path}")
-
-
-def _fields() -> tuple[str, ...]:
-    from ..training.config import KEY
-
-    return KEY
 
 
 class _Display:
@@ -137,11 +124,11 @@ class _Display:
         if event.record is None:
             return
         if self.as_json:
-            print(json.dumps(event.record), flush=True)
+            print(json.dumps(event.record.to_dict()), flush=True)
         else:
             record = event.record
-            text = f"{event.run}: test {record['test_accuracy']:.2%}, validation {record['validation_accuracy']:.2%}"
-            self.progress.console.print(f"{text}, {record['epochs']} epochs, {record['seconds']:.1f} s", highlight=False)
+            text = f"{event.run}: test {record.test:.2f}%, validation {record.validation:.2f}%"
+            self.progress.console.print(f"{text}, {record.epochs} epochs, {record.seconds:.1f} s", highlight=False)
 
 
 def _summary(runs: list[Run], store: Any, path: Path) -> None:
@@ -155,13 +142,13 @@ def _summary(runs: list[Run], store: Any, path: Path) -> None:
     table = Table(title=f"Test accuracy in % ({path})", title_justify="left")
     for name in ("data set", "k", "model", "variant", "mean", "std", "seeds"):
         table.add_column(name, justify="right" if name in ("mean", "std", "seeds") else "left")
-    cells: dict[tuple[str, int, str, str], list[float]] = {}
+    cells: dict[Cell, list[float]] = {}
     for run in runs:
-        values = cells.setdefault((run.dataset, run.khop, run.model, run.variant), [])
+        values = cells.setdefault(run.cell, [])
         if run.key in accuracy:
             values.append(100 * accuracy[run.key])
-    for (dataset, khop, model, variant), values in cells.items():
+    for cell, values in cells.items():
         mean = f"{statistics.mean(values):.2f}" if values else "-"
         deviation = f"{statistics.stdev(values):.2f}" if len(values) > 1 else "-"
-        table.add_row(dataset, str(khop), model, variant, mean, deviation, str(len(values)))
+        table.add_row(cell.dataset, str(cell.khop), cell.model, cell.variant, mean, deviation, str(len(values)))
     Console().print(table)

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .interrupts import Interrupts
+from .options import DataRoot, Threads, check_choice
 
 if TYPE_CHECKING:
     from ..datasets import GraphDataset
-    from ..training.config import Run
     from ..training.loop import Epoch, TrainingState
-    from ..training.run import Outcome
+    from ..training.run import Outcome, Prepared
+
+DEVICES = ("auto", "cpu", "cuda", "mps")
 
 
 def train(
@@ -40,11 +42,11 @@ def train(
     degree: Annotated[int | None, typer.Option(min=1, help="Highest tensor degree: how many nodes of a walk interact.")] = None,
     dropout: Annotated[float | None, typer.Option(help="Share of features dropped in training.")] = None,
     khop: Annotated[int, typer.Option(min=0, help="Citation graphs: keep labelled nodes more than so many hops apart.")] = 0,
-    data_root: Annotated[Path | None, typer.Option(help="Folder with data sets; see `graph2tens info`.")] = None,
+    data_root: DataRoot = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
-    devices: Annotated[int, typer.Option(min=1, help="Devices, a process each, that share every batch.")] = 1,
+    devices: Annotated[int, typer.Option(min=1, help="Devices, one process per device, that share every batch.")] = 1,
     precision: Annotated[str, typer.Option(help="32-true, 64-true, bf16-mixed, 16-mixed.")] = "32-true",
-    threads: Annotated[int | None, typer.Option(min=1, help="Threads on the CPU; by default all cores.")] = None,
+    threads: Threads = None,
     report: Annotated[bool, typer.Option(help="Write a page that shows the run.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print the record of the run as JSON.")] = False,
 ) -> None:
@@ -62,19 +64,24 @@ def train(
 
       graph2tens train path/to/my_graphs --walk-length 8 --seed 3
     """
-    from ..datasets import load
-    from ..paper.reproduce import use_threads
-    from ..paper.tables import base_run
-    from ..training.config import MODELS, PROTOCOLS
-    from ..training.provenance import cores
+    import torch
 
-    for name, value, known in (("--model", model, MODELS), ("--protocol", protocol, PROTOCOLS), ("--device", device, DEVICES)):
-        if value not in known:
-            raise typer.BadParameter(f"{value!r} is none of {', '.join(known)}.", param_hint=name)
+    from ..datasets import load
+    from ..files import FolderInUseError
+    from ..paper.authors import NETWORKS
+    from ..paper.protocols import MODELS, PROTOCOLS, base_run
+    from ..paper.splits import split_of
+    from ..training.config import Cell
+    from ..training.provenance import cores
+    from ..training.session import train as train_run
+
+    for option, value, known in (("--model", model, MODELS), ("--protocol", protocol, tuple(PROTOCOLS)), ("--device", device, DEVICES)):
+        check_choice(option, value, known)
     fabric = _fabric(device, devices, precision)
-    use_threads(threads or max(1, cores() // devices))
+    torch.set_num_threads(threads or max(1, cores() // devices))
     data = load(dataset, data_root)
-    run = base_run(dataset if data.task == "graph" and "/" in dataset else data.name, model, protocol, seed, data.task, khop=khop)
+    name = dataset if data.task == "graph" and "/" in dataset else data.name
+    run = base_run(Cell("train", name, model, khop=khop, protocol=protocol), seed, data.task)
     network = {"hidden_channels": width, "num_layers": layers, "walk_length": walk_length, "degree": degree, "dropout": dropout}
     training: dict[str, Any] = {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate, "l2": l2, "patience": patience}
     run = replace(
@@ -83,17 +90,42 @@ def train(
         training=replace(run.training, **{name: value for name, value in training.items() if value is not None}),
     )
     folder = out or Path("runs") / f"{data.name}-{model}-{protocol}-{seed}"
-    outcome = _train(run, data, folder, fabric, resume, overwrite, quiet=as_json)
+    finished = resume and (folder / "record.json").exists()
+    try:
+        with Interrupts() as interrupts, _Display(data, as_json or not fabric.is_global_zero) as display:
+
+            def after_epoch(epoch: Epoch, state: TrainingState) -> None:
+                interrupts.check()
+                display.show(epoch, state)
+
+            outcome = train_run(
+                run,
+                data,
+                split_of(run, data),
+                folder=folder,
+                resume=resume,
+                overwrite=overwrite,
+                networks=NETWORKS,
+                fabric=fabric,
+                on_start=display.start,
+                on_epoch=after_epoch,
+                on_end=(lambda outcome: _write_report(folder, outcome)) if report else None,
+            )
+    except KeyboardInterrupt:
+        if fabric.is_global_zero:
+            typer.echo(f"Stopped. The model so far is in {folder}; go on with the same command and --resume.", err=True)
+        raise
+    except FolderInUseError as error:
+        raise typer.BadParameter(str(error), param_hint="--out") from None
     if not fabric.is_global_zero:
         return
-    page = _report(folder, outcome) if report else None
+    if finished:
+        typer.echo(f"The run in {folder} is finished already; this is how it ended.", err=True)
+    page = folder / "report.html" if report else None
     if as_json:
-        print(json.dumps({**outcome.record, "model_path": str(folder), "report": None if page is None else str(page)}))
+        print(json.dumps({**outcome.record.to_dict(), "model_path": str(folder), "report": None if page is None else str(page)}))
     else:
         _show(outcome, data, folder, page)
-
-
-DEVICES = ("auto", "cpu", "cuda", "mps")
 
 
 def _fabric(device: str, devices: int, precision: str) -> Any:
@@ -108,96 +140,53 @@ def _fabric(device: str, devices: int, precision: str) -> Any:
     return fabric
 
 
-def _train(run: Run, data: GraphDataset, folder: Path, fabric: Any, resume: bool, overwrite: bool, quiet: bool) -> Outcome:
-    from ..training.checkpoint import RECORD, STATE, remove_run
-    from ..training.run import perform, prepare
-    from ..training.saved import export, same_run, save_model_description
-
-    if resume:
-        same_run(folder, run, data)
-    elif (folder / STATE).exists() and not overwrite:
-        raise ValueError(f"{folder} holds a run already. Continue it with --resume, replace it with --overwrite, or choose another --out.")
-    prepared = prepare(run, data, fabric)
-    if fabric.is_global_zero:
-        if not resume:
-            if overwrite and (folder / STATE).exists():
-                remove_run(folder)
-            save_model_description(folder, prepared, data)
-        if not quiet:
-            _introduce(prepared, data)
-    try:
-        with Interrupts() as interrupts, _Display(run, quiet or not fabric.is_global_zero) as display:
-
-            def after_epoch(epoch: Epoch, state: TrainingState) -> None:
-                interrupts.check()
-                display.show(epoch, state)
-
-            outcome = perform(prepared, state_path=folder / STATE, resume=resume, on_epoch=after_epoch)
-    except KeyboardInterrupt:
-        if fabric.is_global_zero:
-            export(folder)
-            typer.echo(f"Stopped. The model so far is in {folder}; go on with the same command and --resume.", err=True)
-        raise
-    if fabric.is_global_zero and not (resume and (folder / RECORD).exists()):
-        export(folder)
-        (folder / RECORD).write_text(json.dumps(outcome.record, indent=1) + "\n")
-    elif fabric.is_global_zero:  # it had been finished: when, by which code and how fast stays as it was written down then
-        typer.echo(f"The run in {folder} is finished already; this is how it ended.", err=True)
-        outcome = replace(outcome, record=json.loads((folder / RECORD).read_text()))
-    return outcome
-
-
-def _introduce(prepared: Any, data: GraphDataset) -> None:
-    from rich.console import Console
-
-    parameters = sum(parameter.numel() for parameter in prepared.network.parameters())
-    sizes = prepared.split.sizes()
-    what = "nodes" if data.task == "node" else "graphs"
-    run = prepared.run
-    Console(stderr=True, highlight=False).print(
-        f"[bold]{run.model}[/bold] on [bold]{data.name}[/bold], protocol {run.protocol}, seed {run.seed}: {sizes[0]} {what} to learn from, "
-        f"{sizes[1]} to validate, {sizes[2]} to test; {data.num_features} attributes, {data.num_classes} classes, {parameters:,} parameters"
-    )
-
-
 class _Display:
-    """A bar over epochs with loss, accuracies, time of an epoch and time left."""
+    """What will be trained, then a bar over epochs with loss, accuracies, time per epoch and time left."""
 
-    def __init__(self, run: Run, quiet: bool) -> None:
+    def __init__(self, data: GraphDataset, quiet: bool) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-        columns = (
-            TextColumn("epoch"),
-            MofNCompleteColumn(),
-            BarColumn(bar_width=24),
-            TextColumn("{task.fields[facts]}"),
-            TimeRemainingColumn(),
-        )
-        self.progress = Progress(*columns, console=Console(stderr=True), disable=quiet)
-        self.task = self.progress.add_task("", total=run.training.epochs, facts="")
+        bar, facts = BarColumn(bar_width=24), TextColumn("{task.fields[facts]}")
+        columns = (TextColumn("epoch"), MofNCompleteColumn(), bar, facts, TimeRemainingColumn())
+        self.data, self.quiet = data, quiet
+        self.progress = Progress(*columns, console=Console(stderr=True, highlight=False), disable=quiet)
         self.last = time.monotonic()
 
     def __enter__(self) -> _Display:
-        self.progress.start()
         return self
 
     def __exit__(self, *_: Any) -> None:
-        self.progress.stop()
+        if self.progress.live.is_started:
+            self.progress.stop()
+
+    def start(self, prepared: Prepared) -> None:
+        """Say what is about to be trained."""
+        run, data, sizes = prepared.run, self.data, prepared.split.sizes()
+        parameters = sum(parameter.numel() for parameter in prepared.network.parameters())
+        what = "nodes" if data.task == "node" else "graphs"
+        if not self.quiet:
+            self.progress.console.print(
+                f"[bold]{run.cell.model}[/bold] on [bold]{data.name}[/bold], protocol {run.cell.protocol}, seed {run.seed}: "
+                f"{sizes[0]} {what} to learn from, {sizes[1]} to validate, {sizes[2]} to test; {data.num_features} attributes, "
+                f"{data.num_classes} classes, {parameters:,} parameters"
+            )
+        self.task = self.progress.add_task("", total=run.training.epochs, facts="")
+        self.progress.start()
 
     def show(self, epoch: Epoch, state: TrainingState) -> None:
         if self.progress.finished or (time.monotonic() - self.last < 0.1 and epoch.epoch < state.epoch):
             return
-        facts = f"loss {epoch.train_loss:.3f}  accuracy {epoch.train_accuracy:.1%}  validation {epoch.validation_accuracy:.1%}"
+        facts = f"loss {epoch.train_loss:.3f}  accuracy {epoch.train_score:.1%}  validation {epoch.validation_score:.1%}"
         self.progress.update(self.task, completed=epoch.epoch, facts=f"{facts}  {epoch.seconds:.2f} s/epoch")
         self.last = time.monotonic()
 
 
-def _report(folder: Path, outcome: Outcome) -> Path:
-    from ..paper.report.page import write_report
+def _write_report(folder: Path, outcome: Outcome) -> None:
+    from ..paper.report.write import write_report
     from ..training.checkpoint import REPORT
 
-    return write_report([outcome.record], folder / REPORT)
+    write_report([outcome.record.to_dict()], folder / REPORT)
 
 
 def _show(outcome: Outcome, data: GraphDataset, folder: Path, page: Path | None) -> None:
@@ -205,16 +194,16 @@ def _show(outcome: Outcome, data: GraphDataset, folder: Path, page: Path | None)
     from rich.table import Table
 
     record = outcome.record
-    table = Table(title=f"{record['model']} on {data.name}", title_justify="left")
+    table = Table(title=f"{record.cell.model} on {data.name}", title_justify="left")
     for name in ("part", "size", "accuracy", "loss"):
         table.add_column(name, justify="left" if name == "part" else "right")
     for part, result in outcome.evaluations.items():
-        table.add_row(part, str(result.y.numel()), f"{result.accuracy:.2%}", f"{result.loss:.4f}")
+        table.add_row(part, str(result.y.numel()), f"{result.score:.2%}", f"{result.loss:.4f}")
     console = Console(highlight=False, soft_wrap=True)
     console.print(table)
-    if record["test_auroc"] is not None:
-        console.print(f"area under the ROC curve (test) {record['test_auroc']:.4f}")
-    console.print(f"{record['epochs']} epochs in {record['seconds']:.1f} s, {record['seconds_per_epoch']:.3f} s each")
+    if record.auroc is not None:
+        console.print(f"area under the ROC curve (test) {record.auroc:.4f}")
+    console.print(f"{record.epochs} epochs in {record.seconds:.1f} s, {record.seconds_per_epoch:.3f} s per epoch")
     console.print(f"model   {folder}")
     if page is not None:
         console.print(f"report  {page}")

@@ -1,19 +1,14 @@
-"""Training, validation and test parts, as in the paper's text (`paper`) and as in the authors' code (`authors`)."""
+"""Training, validation and test parts, drawn class by class with a seed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from sklearn.model_selection import train_test_split
 
 from .dataset import DataError, GraphDataset, Integers
-from .sanitise import independent_set, largest_component
-
-Protocol = Literal["paper", "authors"]
-TRAIN_PER_CLASS, VALIDATION_PER_CLASS = 20, 30  # nodes, in the citation graphs
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,21 +26,10 @@ class Split:
         return "Split(train={}, validation={}, test={})".format(*self.sizes())
 
 
-def split(dataset: GraphDataset, protocol: Protocol = "paper", seed: int = 0, khop: int = 0) -> Split:
-    """The split of a data set that a run with this protocol and seed uses.
-
-    Graph classification: :func:`graph_split` in both protocols. Node classification: :func:`node_split`; `khop` = k > 0 sanitises it,
-    no two nodes of the three parts are within k hops of each other.
-    """
-    if protocol not in ("paper", "authors"):
-        raise ValueError(f"`protocol` must be 'paper' or 'authors' (got {protocol!r}).")
-    if isinstance(khop, bool) or not isinstance(khop, int) or khop < 0:
-        raise ValueError(f"`khop` must be a whole number, at least 0 (got {khop!r}).")
-    if dataset.task == "node":
-        return node_split(dataset, protocol, seed, khop)
-    if khop:
-        raise ValueError(f"`khop`={khop} sanitises the split of nodes, but {dataset.name} is a data set of graphs.")
-    return graph_split(dataset.labels, seed, class_names=dataset.class_names, name=dataset.name)
+def split(dataset: GraphDataset, seed: int = 0) -> Split:
+    """The usual split of a data set: :func:`graph_split` of its graphs, or :func:`node_split` of the nodes of its graph."""
+    kind = graph_split if dataset.task == "graph" else node_split
+    return kind(dataset.labels, seed, class_names=dataset.class_names, name=dataset.name)
 
 
 def graph_split(labels: Integers, seed: int, *, class_names: Sequence[str] = (), name: str = "the data set") -> Split:
@@ -55,7 +39,7 @@ def graph_split(labels: Integers, seed: int, *, class_names: Sequence[str] = (),
     Both parts have ceil(n / 10) graphs (of NCI1: 411 of 4,110), or one for each class if that is more.
     """
     labels = np.asarray(labels)
-    counts = _check_classes(labels, class_names, name)
+    counts = check_classes(labels, class_names, name)
     if counts.min() < 3:
         label = int(counts.argmin())
         raise DataError(f"{name}: class {_called(label, class_names)} has {counts[label]} graphs; the three parts need at least 3")
@@ -63,68 +47,49 @@ def graph_split(labels: Integers, seed: int, *, class_names: Sequence[str] = (),
     if labels.size < 3 * size:
         raise DataError(f"{name}: {labels.size} graphs are too few for three parts with all {counts.size} classes in each")
     everything = np.arange(labels.size)
-    rest, validation = _stratified(everything, labels, name, test_size=size, random_state=seed)
-    train, test = _stratified(rest, labels, name, test_size=size, random_state=seed)
+    rest, validation = stratified(everything, labels, name, test_size=size, random_state=seed)
+    train, test = stratified(rest, labels, name, test_size=size, random_state=seed)
     return Split(train, validation, test)
 
 
-def node_split(dataset: GraphDataset, protocol: Protocol, seed: int, khop: int = 0) -> Split:
-    """Few nodes to train on, the rest to test.
+def node_split(
+    labels: Integers,
+    seed: int,
+    *,
+    train_per_class: int = 20,
+    validation_per_class: int = 30,
+    candidates: Integers | None = None,
+    class_names: Sequence[str] = (),
+    name: str = "the data set",
+    where: str = "the graph",
+) -> Split:
+    """Equally many nodes of each class to train on and to validate with, the rest to test, drawn by ``numpy.random.default_rng(seed)``.
 
-    - `paper`: from the largest connected component, 20 nodes of each of the C classes for training, 30 of each for validation, drawn by
-      ``numpy.random.default_rng(seed)``.
-    - `authors`: from the whole graph, 20 C nodes for training, then 30 C for validation, both stratified by the classes' shares, by
-      scikit-learn's ``train_test_split`` with ``random_state=seed``.
-
-    With `khop` the nodes come from a random independent set (:func:`~graph2tens.datasets.sanitise.independent_set`) of that
-    component or graph, drawn with the same seed.
+    Args:
+        labels: the class of each node.
+        seed: of the draws.
+        train_per_class, validation_per_class: how many.
+        candidates: nodes to draw from, by default all.
+        class_names, name, where: how errors call the classes, the data and the candidates.
     """
-    graph, labels, name = dataset.graphs[0], dataset.labels, dataset.name
-    n = labels.size
-    edge_index = graph.edge_index
-    nodes = np.arange(n)
-    if protocol == "paper":
-        nodes = largest_component(edge_index, n)
-    if khop:
-        if protocol == "paper":
-            inside = np.full(n, -1)
-            inside[nodes] = np.arange(nodes.size)
-            kept = inside[edge_index.numpy()]
-            within = graph.edge_index.new_tensor(kept[:, (kept >= 0).all(axis=0)])
-            nodes = nodes[independent_set(within, nodes.size, khop, seed)]
-        else:
-            nodes = independent_set(edge_index, n, khop, seed)
-    counts = np.bincount(labels[nodes], minlength=dataset.num_classes)
-    _check_classes(labels[nodes], dataset.class_names, name, dataset.num_classes)
-    where = f"the {khop}-hop sanitised set" if khop else "the largest component" if protocol == "paper" else "the graph"
-    if protocol == "paper":
-        needed = TRAIN_PER_CLASS + VALIDATION_PER_CLASS
-        if counts.min() < needed:
-            label = int(counts.argmin())
-            raise DataError(
-                f"{name}: class {_called(label, dataset.class_names)} has {counts[label]} nodes in {where}; "
-                f"{TRAIN_PER_CLASS} for training and {VALIDATION_PER_CLASS} for validation are needed (protocol 'authors' takes shares)"
-            )
-        return _per_class(nodes, labels[nodes], dataset.num_classes, seed)
-    train_size, validation_size = TRAIN_PER_CLASS * dataset.num_classes, VALIDATION_PER_CLASS * dataset.num_classes
-    if nodes.size <= train_size + validation_size:
+    labels = np.asarray(labels)
+    nodes = np.arange(labels.size) if candidates is None else np.asarray(candidates)
+    counts = check_classes(labels[nodes], class_names, name, int(labels.max(initial=-1)) + 1)
+    if counts.min() < train_per_class + validation_per_class:
+        label = int(counts.argmin())
         raise DataError(
-            f"{name}: {where} has {nodes.size} nodes, too few for {train_size} to train, {validation_size} to validate and a test"
+            f"{name}: class {_called(label, class_names)} has {counts[label]} nodes in {where}; "
+            f"{train_per_class} for training and {validation_per_class} for validation are needed"
         )
-    train, rest = _stratified(nodes, labels, name, train_size=train_size, random_state=seed)
-    validation, test = _stratified(rest, labels, name, train_size=validation_size, random_state=seed)
-    return Split(train, validation, test)
-
-
-def _per_class(nodes: Integers, labels: Integers, num_classes: int, seed: int) -> Split:
     rng = np.random.default_rng(seed)
-    members = [rng.permutation(nodes[labels == label]) for label in range(num_classes)]
-    first, second = TRAIN_PER_CLASS, TRAIN_PER_CLASS + VALIDATION_PER_CLASS
+    members = [rng.permutation(nodes[labels[nodes] == label]) for label in range(counts.size)]
+    first, second = train_per_class, train_per_class + validation_per_class
     parts = [np.concatenate([m[place] for m in members]) for place in (slice(0, first), slice(first, second), slice(second, None))]
     return Split(*(np.sort(part).astype(np.int64) for part in parts))
 
 
-def _stratified(index: Integers, labels: Integers, name: str, **options: int) -> tuple[Integers, Integers]:
+def stratified(index: Integers, labels: Integers, name: str, **options: int) -> tuple[Integers, Integers]:
+    """scikit-learn's ``train_test_split`` of `index` by the classes' shares, with an error that names the data."""
     try:
         first, second = train_test_split(index, stratify=labels[index], **options)
     except ValueError as error:  # a class with one member left: scikit-learn says which rule is broken
@@ -132,7 +97,7 @@ def _stratified(index: Integers, labels: Integers, name: str, **options: int) ->
     return np.asarray(first, dtype=np.int64), np.asarray(second, dtype=np.int64)
 
 
-def _check_classes(labels: Integers, class_names: Sequence[str], name: str, num_classes: int = 0) -> Integers:
+def check_classes(labels: Integers, class_names: Sequence[str], name: str, num_classes: int = 0) -> Integers:
     """Members of each class; there must be two classes, and none without members."""
     counts = np.bincount(labels, minlength=num_classes)
     present = np.flatnonzero(counts)

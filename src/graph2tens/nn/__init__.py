@@ -5,8 +5,5 @@ from .conv import G2TNConv as G2TNConv
 from .conv import WalkConv as WalkConv
 from .models import GraphTensNet as GraphTensNet
 from .pooling import GatedPooling as GatedPooling
-from .protocols import ABLATIONS as ABLATIONS
-from .protocols import PROTOCOLS as PROTOCOLS
-from .protocols import model_options as model_options
 from .subdivide import Subdivide as Subdivide
 from .transition import as_walk as as_walk

@@ -21,8 +21,8 @@ from ..low_rank import low_rank_features
 from ..walks import RandomWalk
 from .attention import attention
 from .dropout import dropout
-from .init import LEVELS_FROM, glorot_by_level_, lift_coefficients, squared_tensor_norms
-from .transition import as_walk, can_leave, edge_attributes, exporting
+from .init import glorot_by_level_, lift_coefficients, squared_tensor_norms
+from .transition import as_walk, edge_attributes, exporting
 
 
 class WalkConv(torch.nn.Module):
@@ -48,20 +48,13 @@ class WalkConv(torch.nn.Module):
         zero_start: start each walk at 0, so that the attributes of the first node count and not only differences.
         time: give the walker a clock, as one further coordinate.
         learn_lift: learn the coefficients :math:`c_m` of the algebra lift (AlgOpt), which start as 1/m!.
-        lift_per_functional: learn them for each functional, or common to all.
         mix: mix the M R functionals linearly. If not, the M blocks of R are the output, one after the other.
         normalize: layer norm over the R functionals of each degree.
         norm_affine: learn the scale and shift of the norm.
-        norm_scale: scale of the norm, where it starts from and, without `norm_affine`, stays. The authors have 1/M.
         norm_eps: added to the variance.
         self_loops: add an edge of weight 1 from every node without self-loop to itself.
         laziness: probability that the walker stays put in a step.
-        isolated: what a node gets that the walk cannot leave: with ``"stay"`` the walker sees its attributes k more times; ``"zero"`` makes
-            the functionals 0, as the empty sums of the authors' attention. Not with `increments`, to which staying adds nothing.
         bias: add a learned bias to the output.
-        projection_bias: add a learned bias to each projection :math:`\langle u, x \rangle`; it acts where a walk starts, and
-            everywhere if `increments` is off.
-        levels_from: ``"last"``; ``"first"`` lets initialisation and penalty take the first m components for degree m, as the authors' code.
         backend: see :func:`graph2tens.low_rank_features`.
         recompute: less memory in training for more time.
 
@@ -87,18 +80,13 @@ class WalkConv(torch.nn.Module):
         zero_start: bool = True,
         time: bool = False,
         learn_lift: bool = True,
-        lift_per_functional: bool = True,
         mix: bool = True,
         normalize: bool = True,
         norm_affine: bool = True,
-        norm_scale: float = 1.0,
         norm_eps: float = 1e-5,
         self_loops: bool = False,
         laziness: float = 0.0,
-        isolated: str = "stay",
         bias: bool = True,
-        projection_bias: bool = False,
-        levels_from: str = "last",
         backend: str = "auto",
         recompute: bool = False,
     ) -> None:
@@ -113,21 +101,14 @@ class WalkConv(torch.nn.Module):
         if self.rank == 1 and normalize:
             warnings.warn("layer norm over one functional is 0 for any input; give a higher `rank`, or normalize=False.", stacklevel=2)
         self.increments, self.zero_start, self.time = increments, zero_start, time
-        self.learn_lift, self.lift_per_functional = learn_lift, lift_per_functional
-        self.mix, self.normalize = mix, normalize
-        self.norm_affine, self.norm_scale, self.norm_eps = norm_affine, float(norm_scale), norm_eps
+        self.learn_lift, self.mix, self.normalize = learn_lift, mix, normalize
+        self.norm_affine, self.norm_eps = norm_affine, norm_eps
         self.self_loops, self.laziness = self_loops, laziness
-        self.levels_from, self.isolated = levels_from, isolated
-        for name, value, known in (("levels_from", levels_from, LEVELS_FROM), ("isolated", isolated, ("stay", "zero"))):
-            if value not in known:
-                raise ValueError(f"`{name}` must be one of {', '.join(map(repr, known))} (got {value!r}).")
         self.backend, self.recompute = backend, recompute
 
         M, R = self.degree, self.rank
         self.components = UninitializedParameter() if in_channels == -1 else Parameter(torch.empty(M, in_channels + time, R))
-        self.coefficients = _parameter(learn_lift, *((M, R) if lift_per_functional else (M,)))
-        acts = zero_start or not increments  # in increments alone it would cancel
-        self.projection_bias = _parameter(projection_bias and acts, M, R)
+        self.coefficients = _parameter(learn_lift, *self._lift().shape)
         self.norm_weight = _parameter(normalize and norm_affine, M * R)
         self.norm_bias = _parameter(normalize and norm_affine, M * R)
         self.mix_weight = _parameter(mix, self.out_channels, M * R)
@@ -137,15 +118,15 @@ class WalkConv(torch.nn.Module):
     def reset_parameters(self) -> None:
         """Draw all parameters anew; see :mod:`graph2tens.nn.init` for the functionals."""
         if not self.is_lazy:
-            glorot_by_level_(self.components, self.levels_from)
+            glorot_by_level_(self.components, self._taken_up())
         with torch.no_grad():
             if self.coefficients is not None:
-                self.coefficients.copy_(lift_coefficients(self.degree, self.rank if self.lift_per_functional else None))
+                self.coefficients.copy_(self._lift())
             if self.norm_weight is not None:
-                self.norm_weight.fill_(self.norm_scale)
+                self.norm_weight.fill_(1.0)
         if self.mix_weight is not None:
             torch.nn.init.xavier_uniform_(self.mix_weight)
-        for zero in (self.projection_bias, self.norm_bias, self.bias):
+        for zero in (self.norm_bias, self.bias):
             if zero is not None:
                 torch.nn.init.zeros_(zero)
 
@@ -176,7 +157,11 @@ class WalkConv(torch.nn.Module):
         r"""The raw functionals :math:`\langle \ell^r_m, \Phi_k(i) \rangle`, before norm and mixing, (|V|, M, R)."""
         self._check_attributes(x)
         walk = self.transition(x, self.walk(edge_index, x.size(0), edge_weight), edge_attr)
-        z = low_rank_features(
+        return self._pair(x, walk)
+
+    def _pair(self, x: Tensor, walk: RandomWalk, bias: Tensor | None = None) -> Tensor:
+        """The functionals of the walk that is walked; `bias` is added to each projection (see `low_rank_features`)."""
+        return low_rank_features(
             x,
             walk,
             self.components,
@@ -185,12 +170,11 @@ class WalkConv(torch.nn.Module):
             zero_start=self.zero_start,
             time=self.time,
             coefficients=self.coefficients,
-            bias=self.projection_bias,
+            bias=bias,
             # Exported programs have the recursion in plain operators: they should run where Numba is not.
             backend="reference" if self.backend == "auto" and exporting() else self.backend,
             recompute=self.recompute,
         )
-        return z.where(can_leave(walk)[:, None, None], 0) if self.isolated == "zero" and not self.increments else z
 
     def walk(
         self, edge_index: Tensor | RandomWalk, num_nodes: int, edge_weight: Tensor | None = None, batch: Tensor | None = None
@@ -207,12 +191,19 @@ class WalkConv(torch.nn.Module):
         :math:`\lambda`, to the loss."""
         if self.is_lazy:
             raise ValueError("a layer with in_channels=-1 has no functionals before its first batch; call the layer once.")
-        return squared_tensor_norms(self.components, self.levels_from).sum()
+        return squared_tensor_norms(self.components, self._taken_up()).sum()
 
     def _norm(self, z: Tensor) -> Tensor:
         """Layer norm over the functionals of each degree; constant functionals give 0 and not NaN. Without the learned scale."""
-        fixed = None if self.norm_affine or self.norm_scale == 1 else z.new_full((self.rank,), self.norm_scale)
-        return layer_norm(z, (self.rank,), fixed, eps=self.norm_eps)
+        return layer_norm(z, (self.rank,), eps=self.norm_eps)
+
+    def _lift(self) -> Tensor:
+        """Where the learned coefficients of the lift start: (M,), common to all functionals, or (M, R), one set for each."""
+        return lift_coefficients(self.degree)
+
+    def _taken_up(self) -> list[int]:
+        """The component that each degree m = 1, .., M adds to those of degree m - 1: degree m consists of the last m components."""
+        return list(range(self.degree))[::-1]
 
     def _check_attributes(self, x: Tensor) -> None:
         if not isinstance(x, Tensor):
@@ -235,7 +226,7 @@ class WalkConv(torch.nn.Module):
         self.in_channels = in_channels
         if isinstance(self.components, UninitializedParameter):
             self.components.materialize((self.degree, in_channels + self.time, self.rank))
-            glorot_by_level_(self.components, self.levels_from)
+            glorot_by_level_(self.components, self._taken_up())
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
         stored = state_dict.get(prefix + "components")
@@ -253,7 +244,6 @@ class WalkConv(torch.nn.Module):
         unusual = [f"rank={self.rank}"] if self.rank != expected_rank else []
         unusual += [f"{name}=False" for name in switched_off]
         unusual += [f"{name}=True" for name in ("time", "self_loops") if getattr(self, name)]
-        unusual += [f"isolated={self.isolated!r}"] if self.isolated != "stay" else []
         return unusual + ([f"laziness={self.laziness}"] if self.laziness else [])
 
 

@@ -25,7 +25,7 @@ class GraphTensNet(torch.nn.Module):
 
     The defaults are the sizes of the paper's model for NCI1 with G2TN layers; ``conv="G2TAN"`` has attention. Every ablation is one
     argument: ``increments=False`` (NoDiff), ``zero_start=False``, ``learn_lift=False`` (NoAlgOpt), ``jk=None``, ``skip=False``,
-    ``norm=False``, ``pool="mean"`` (AvgPool). :data:`PROTOCOLS` has the two readings of the paper as arguments of this class.
+    ``norm=False``, ``pool="mean"`` (AvgPool).
 
     Args:
         in_channels: size of the attributes of a node; -1 finds it in the first batch.
@@ -153,6 +153,14 @@ class GraphTensNet(torch.nn.Module):
             if isinstance(layer, WalkConv):
                 return layer.walk(edge_index, num_nodes, edge_weight, batch)
         raise ValueError(f"none of the convs of this model walks (got {[type(layer).__name__ for layer in self.convs]}).")
+
+    @property
+    def walk_options(self) -> dict[str, Any] | None:
+        """What the walk of the convs does besides following edges; None if some of them read edges themselves."""
+        layers = [layer for layer in self.convs if isinstance(layer, WalkConv)]
+        if not layers or len(layers) < len(self.convs):
+            return None
+        return {"self_loops": layers[0].self_loops, "laziness": layers[0].laziness}
 
     def penalty(self) -> Tensor:
         """What L2 acts on, for lambda = 1: functionals by their tensor norms, weight matrices of MLPs and convs by their squares.

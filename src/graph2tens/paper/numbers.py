@@ -9,35 +9,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-PAPER_MODELS = ("G2TN", "G2TAN")
-ABLATION_VARIANTS = ("NoDiff", "NoZeroStart", "NoAlgOpt", "NoJK", "NoSkip", "NoNorm", "AvgPool")
-
-TABLES = {
-    "nci": "Classifying chemical compounds (NCI1, NCI109); the paper's table 1",
-    "ablation": "Taking one ingredient away at a time; the paper's tables 2 and 3",
-    "citation": "Guessing the subject of scientific articles; the paper's table 4",
-    "khop": "The same, with every labelled article far from the others (k hops); the paper's table 5",
-    "differences": "Where the authors' code and their text disagree; not a table of the paper",
-}
-
-VARIANTS = {
-    "base": "the model as proposed",
-    "NoDiff": "the walk sees attributes themselves, not their changes from step to step",
-    "NoZeroStart": "the walk's starting attribute is left out",
-    "NoAlgOpt": "the lift's coefficients stay at 1/m! instead of being learned",
-    "NoJK": "only the last layer is read, not the maximum over all layers",
-    "NoSkip": "no skip connections around the two MLPs",
-    "NoNorm": "no layer normalisation",
-    "AvgPool": "plain mean over nodes instead of gated attention pooling",
-    "Naked": "all ingredients of the architecture removed at once",
-    "NoSelfLoops": "the walker never stays put: no self-loops, as in the paper's text",
-    "AttentionDropout": "a share of the attention edges is dropped during training, as in the paper's text",
-    "L2Mean": "the L2 penalty stands beside the mean loss, as in the paper's text",
-    "Mixing": "a linear layer mixes the degrees after every layer, as in the paper's text",
-    "Suffixes": "initial weights and L2 penalty take the last m components of a functional for degree m, as in the paper's text",
-    "BalancedSplit": "equally many nodes of each class, from the largest component, as in the paper's text",
-    "StayPut": "the walker stays at a node without edges and sees it again and again",
-}
+from .protocols import MODELS
+from .variants import ABLATIONS
 
 
 @dataclass(frozen=True)
@@ -100,7 +73,7 @@ def _nci() -> list[Published]:
 
 
 def _ablation() -> list[Published]:
-    rows = [  # table, model, dataset, one cell for each of ABLATION_VARIANTS
+    rows = [  # table, model, dataset, one cell for each of ABLATIONS
         (2, "G2TAN", "NCI1", "80.1 0.7, 79.5 1.8, 81.6 1.6, 82.1 1.8, 81.8 0.9, 81.6 1.5, 82.4 0.9"),
         (2, "G2TAN", "NCI109", "78.2 1.2, 77.7 1.8, 77.5 1.3, 77.6 1.2, 78.3 1.3, 79.8 1.4, 77.6 1.3"),
         (3, "G2TN", "NCI1", "79.1 1.5, 80.7 0.6, 78.9 1.3, 79.4 1.9, 81.0 1.3, 79.5 1.1, 80.3 1.7"),
@@ -109,7 +82,7 @@ def _ablation() -> list[Published]:
     return [
         Published(number, "ablation", dataset, model, *_cell(text), seeds=5, variant=variant)
         for number, model, dataset, cells in rows
-        for variant, text in zip(ABLATION_VARIANTS, cells.split(","), strict=True)
+        for variant, text in zip(ABLATIONS, cells.split(","), strict=True)
     ]
 
 
@@ -118,7 +91,7 @@ def _node_table(number: int, table: str, models: tuple[str, ...], rows: list[tup
         Published(number, table, dataset, model, *_cell(text), seeds=100 if proposed else None, khop=khop, group=group)
         for khop, dataset, cells in rows
         for model, text in zip(models, cells.split(","), strict=True)
-        for proposed in [model in PAPER_MODELS]
+        for proposed in [model in MODELS]
         for group in ["proposed" if proposed else "baseline"]
     ]
 
@@ -149,39 +122,3 @@ _KHOP = _node_table(
 )
 
 PUBLISHED: tuple[Published, ...] = (*_nci(), *_ablation(), *_CITATION, *_KHOP)
-
-
-@dataclass(frozen=True)
-class Departure:
-    """A point where the authors' code and their text disagree, and the variant that turns it to the text, all else as in the code."""
-
-    variant: str  # of the records: protocol `authors` with this single point as in the text
-    point: str
-    text: str
-    code: str
-    models: tuple[str, ...] = PAPER_MODELS
-
-
-DEPARTURES = (
-    Departure("NoSelfLoops", "self-loops", "none", "G2TN adds one to every node (a lazy walk); G2TAN does not", ("G2TN",)),
-    Departure("AttentionDropout", "attention dropout", "10 % of edges (citation: 30 %)", "the mask is computed, never applied", ("G2TAN",)),
-    Departure(
-        "L2Mean", "scale of the L2 penalty", "1e-4 beside the mean loss", "the loss is summed over a batch of 128, so 1e-4 acts as 1e-4/128"
-    ),
-    Departure("Mixing", "mixing the degrees", "a linear layer from R·M to R", "none: the M blocks of R are concatenated and scaled by 1/M"),
-    Departure(
-        "Suffixes",
-        "order of components",
-        "initial weights and L2 of degree m are those of the last m components, which make up its functional",
-        "of the first m",
-    ),
-    Departure(
-        "BalancedSplit",
-        "split of citation graphs",
-        "20 and 30 nodes of each class, from the largest component",
-        "as many nodes in all, classes by their shares, from the whole graph",
-    ),
-    Departure(
-        "StayPut", "nodes without edges", "not stated; the walk stays put", "G2TAN gives them 0, the sum over no neighbours", ("G2TAN",)
-    ),
-)

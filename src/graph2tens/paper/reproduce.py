@@ -21,8 +21,11 @@ from ..datasets import GraphDataset, load
 from ..training.config import KEY, Run
 from ..training.loop import Epoch
 from ..training.provenance import cores
+from ..training.records import Record
 from ..training.run import perform, prepare
-from ..training.store import Record, RunStore
+from ..training.store import RunStore
+from .authors import NETWORKS
+from .splits import split_of
 
 
 def record_path(out: Path, table: str, trial: bool = False) -> Path:
@@ -54,7 +57,7 @@ def work_through(runs: Sequence[Run], store: RunStore, perform_run: Callable[[Ru
                 yield Event("recorded" if run.key in recorded else "claimed", run)
                 continue
             record = perform_run(run)
-            store.append(record)
+            store.append(record.to_dict())
         yield Event("finished", run, record=record)
 
 
@@ -120,11 +123,12 @@ def _worker(runs: Sequence[Run], path: Path, threads: int, data_root: str | None
 def _work(
     runs: Sequence[Run], path: Path, threads: int, data_root: str | os.PathLike[str] | None, on_event: Callable[[Event], None]
 ) -> None:
-    use_threads(threads)
+    torch.set_num_threads(threads)  # the compiled kernels follow PyTorch's number
     with RunStore(path, KEY) as store:
 
         def perform_run(run: Run) -> Record:
-            prepared = prepare(run, _load(run.dataset, None if data_root is None else os.fspath(data_root)))
+            data = _load(run.cell.dataset, None if data_root is None else os.fspath(data_root))
+            prepared = prepare(run, data, split_of(run, data), networks=NETWORKS)
             return perform(prepared, on_epoch=lambda epoch, state: on_event(Event("epoch", run, epoch))).record
 
         for event in work_through(runs, store, perform_run):
@@ -134,8 +138,3 @@ def _work(
 @lru_cache(maxsize=2)
 def _load(name: str, root: str | None) -> GraphDataset:
     return load(name, root)
-
-
-def use_threads(count: int) -> None:
-    """Compute with `count` threads in this process; the compiled kernels follow PyTorch's number."""
-    torch.set_num_threads(count)

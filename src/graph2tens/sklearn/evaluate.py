@@ -5,16 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import roc_auc_score
 
 from ..datasets import DataError, GraphDataset, split
-from ..training.provenance import commit, machine, peak_memory_mib, reset_peak_memory, versions
-from ..training.store import Record
+from ..training.config import Cell
+from ..training.objectives import auroc
+from ..training.provenance import reset_peak_memory
+from ..training.records import PARTS, Record
 from .features import GraphTensFeatures
 from .heads.svm import calibrate, decisions, fit_svc
 from .heads.validated_svc import ValidatedSVC
@@ -82,43 +82,30 @@ METHODS: dict[str, Callable[..., Judgement]] = {"GraphTensFeatures+SVM": graph_t
 
 
 def evaluate(dataset: GraphDataset, model: str, seed: int, *, variant: str = "base", n_jobs: int = 1, **options: Any) -> Record:
-    """One split of protocol `authors`, from the graphs to a record like those of trained networks."""
+    """One split, from the graphs to a record like those of trained networks."""
     if dataset.task != "graph":
         raise DataError(f"{dataset.name}: has a class for each node; `classify` wants a class for each graph")
     reset_peak_memory()
-    parts = split(dataset, "authors", seed)
-    indices = {name: getattr(parts, name) for name in ("train", "validation", "test")}
-    labels = dataset.labels
+    parts, labels = split(dataset, seed), dataset.labels
+    indices = {name: getattr(parts, name) for name in PARTS}
     held = Parts({name: dataset[index] for name, index in indices.items()}, {name: labels[index] for name, index in indices.items()})
     started = time.perf_counter()
     judgement = METHODS[model](held, seed, n_jobs, **options)
-    seconds = time.perf_counter() - started
-    accuracy = {name: float((judgement.decisions[name].argmax(1) == held.classes[name]).mean()) for name in indices}
-    return {
-        "table": TABLE,
-        "dataset": dataset.name,
-        "model": model,
-        "variant": variant,
-        "khop": 0,
-        "protocol": "authors",
-        "seed": seed,
-        "epochs_limit": None,
-        **{f"{name}_accuracy": value for name, value in accuracy.items()},
-        "test_auroc": _auroc(judgement.decisions["test"], held.classes["test"]),
-        "epochs": None,
-        "best_epoch": None,
-        "seconds": round(seconds, 3),
-        "seconds_features": round(judgement.seconds_features, 3),
-        "seconds_svm": round(judgement.seconds_svm, 3),
-        "seconds_per_epoch": None,
-        "peak_memory_mib": round(peak_memory_mib(), 1),
-        "curve": {},
-        "options": {**options, "chosen": judgement.chosen, "n_jobs": n_jobs, "fingerprint": dataset.fingerprint()},
-        "commit": commit(),
-        "versions": versions(),
-        "machine": machine(),
-        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
+    found, seconds = judgement.decisions, time.perf_counter() - started
+    return Record.make(
+        cell_of(dataset, model, variant),
+        seed,
+        {name: float((found[name].argmax(1) == held.classes[name]).mean()) for name in PARTS},
+        auroc=auroc(found["test"], held.classes["test"]),
+        seconds=seconds,
+        options={**options, "chosen": judgement.chosen, "n_jobs": n_jobs, "fingerprint": dataset.fingerprint()},
+        extra={"seconds_features": round(judgement.seconds_features, 3), "seconds_svm": round(judgement.seconds_svm, 3)},
+    )
+
+
+def cell_of(dataset: GraphDataset, model: str, variant: str = "base") -> Cell:
+    """What the records call it. The splits are those of the authors' code, so their accuracies can be laid beside it."""
+    return Cell(TABLE, dataset.name, model, variant, protocol="authors")
 
 
 def _two_columns(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -129,13 +116,3 @@ def _cosines(one: Any, other: Any) -> NDArray[np.float64]:
     norms = [np.sqrt(np.maximum(table.multiply(table).sum(axis=1), 1e-12)) for table in (one, other)]
     gram: NDArray[np.float64] = (one @ other.T).toarray() / np.outer(*norms)
     return gram
-
-
-def _auroc(values: NDArray[np.float64], y: NDArray[np.int64]) -> float | None:
-    """Area under the ROC curve, for several classes the mean over one against the rest; None where a class is missing."""
-    classes = values.shape[1]
-    if np.unique(y).size < classes or not np.isfinite(values).all():
-        return None
-    if classes == 2:
-        return float(roc_auc_score(y, values[:, 1] - values[:, 0]))
-    return float(np.mean([roc_auc_score(y == label, values[:, label]) for label in range(classes)]))

@@ -19,6 +19,7 @@ from ..datasets import AttributeScaler, CollatedGraphs, GraphDataset, Split
 from ..nn import GraphTensNet
 from ..training.config import Training
 from ..training.loop import Epoch, Opener, TrainingState, evaluate, fit
+from ..training.objectives import Classification
 from ..training.tasks import GraphTask, as_batch, walk_options
 from .base import GraphInput
 from .encoding import Encoder
@@ -137,9 +138,9 @@ class G2TNClassifier(GraphInput, ClassifierMixin, BaseEstimator):  # type: ignor
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probability of each class, in the order of ``classes_``."""
         check_is_fitted(self, "network_")
-        graphs = CollatedGraphs(self._data(as_graphs(X)), **walk_options(self.network_))
+        graphs = CollatedGraphs(self._data(as_graphs(X)), **(walk_options(self.network_) or {}))
         batches = (as_batch(batch) for batch in graphs.batches(range(len(graphs)), 2 * self.batch_size))
-        found = evaluate(Opener(self.network_), batches).probabilities.double().numpy()
+        found = evaluate(Opener(self.network_), batches, Classification()).predictions.double().numpy()
         shares: NDArray[np.float64] = found / found.sum(axis=1, keepdims=True)
         return shares
 
@@ -191,6 +192,6 @@ class G2TNClassifier(GraphInput, ClassifierMixin, BaseEstimator):  # type: ignor
         if self.verbose > 1 or (self.verbose and epoch.epoch % 10 == 1):
             print(
                 f"epoch {epoch.epoch}: training loss {epoch.train_loss:.4f}, validation loss {epoch.validation_loss:.4f}, "
-                f"accuracy {epoch.validation_accuracy:.4f}, {epoch.seconds:.2f} s",
+                f"accuracy {epoch.validation_score:.4f}, {epoch.seconds:.2f} s",
                 file=sys.stderr,
             )

@@ -1,14 +1,12 @@
-"""Models and training states on disk, written whole or not at all.
+"""What a run leaves in its folder, all of it written whole or not at all.
 
-A model is a folder: ``best.safetensors`` and ``last.safetensors`` hold weights (no pickle), ``model.json`` all that is needed to rebuild
-the network and to feed it: its keywords, sizes, class names, the scaling of attributes. ``state.pt`` is what ``--resume`` continues from.
+``state.pt`` is what ``--resume`` continues from: tensors and plain values. ``best.safetensors`` and ``last.safetensors`` hold weights
+(no pickle), ``model.json`` all that is needed to rebuild the network and to feed it (:mod:`graph2tens.training.saved`), ``record.json``
+what was measured, ``report.html`` a page about it.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,39 +17,31 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor
 
-DESCRIPTION = "model.json"
-STATE = "state.pt"
+from ..files import remove_with_leftovers, replacing
+
+DESCRIPTION, STATE, RECORD, REPORT = "model.json", "state.pt", "record.json", "report.html"
 BEST, LAST = "best.safetensors", "last.safetensors"
-RECORD, REPORT = "record.json", "report.html"
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Replace `path` by `content`: whoever reads, and whenever we are killed, the old content or the new one is there, never a part."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    file, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(file, "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(name, 0o644)  # mkstemp gives the file to its owner alone
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
 
 
 def remove_run(folder: Path) -> None:
     """Delete what a run wrote into a folder, unfinished files of a killed one included, and nothing else."""
     for name in (DESCRIPTION, BEST, LAST, RECORD, REPORT, STATE):  # the state last: as long as it is there, a run is in the folder
-        for unfinished in folder.glob(f".{name}.????????"):  # as :func:`write_atomically` calls them
-            unfinished.unlink()
-        (folder / name).unlink(missing_ok=True)
+        remove_with_leftovers(folder / name)
+
+
+def export(folder: Path) -> None:
+    """Write ``last.safetensors`` and ``best.safetensors`` from the training state in a folder, finished, interrupted or diverged."""
+    state = load_state(folder / STATE)
+    last: dict[str, Tensor] = state["model"]
+    if state["best_weights"] or not state["diverged"]:  # a run that diverged at once has no weights worth keeping
+        save_weights(folder / LAST, last)
+        save_weights(folder / BEST, state["best_weights"] or last)
 
 
 def save_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
     """Weights as safetensors."""
-    write_atomically(path, save_tensors({name: value.detach().cpu().contiguous() for name, value in weights.items()}))
+    with replacing(path) as stream:
+        stream.write(save_tensors({name: value.detach().cpu().contiguous() for name, value in weights.items()}))
 
 
 def load_weights(path: Path) -> dict[str, Tensor]:
@@ -62,31 +52,10 @@ def load_weights(path: Path) -> dict[str, Tensor]:
         raise ValueError(f"{path} is not a whole safetensors file ({error}). Was it copied completely?") from None
 
 
-def save_description(folder: Path, description: Mapping[str, Any]) -> None:
-    """``model.json`` beside the weights."""
-    write_atomically(folder / DESCRIPTION, json.dumps(description, indent=1, allow_nan=False).encode() + b"\n")
-
-
-def load_description(folder: Path) -> dict[str, Any]:
-    """Content of ``model.json``."""
-    path = folder / DESCRIPTION
-    try:
-        description = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        raise ValueError(f"{folder} holds no {DESCRIPTION}: a model is the folder that `graph2tens train` wrote.") from None
-    except ValueError as error:
-        raise ValueError(f"{path} is not JSON ({error}).") from None
-    if not isinstance(description, dict) or "network" not in description:
-        raise ValueError(f"{path} does not describe a model: it has no key 'network'.")
-    return description
-
-
 def save_state(path: Path, state: dict[str, Any]) -> None:
     """A training state: tensors and plain Python values only, so that loading it can run no code."""
-    with tempfile.SpooledTemporaryFile(max_size=2**30) as stream:
+    with replacing(path) as stream:
         torch.save(state, stream)
-        stream.seek(0)
-        write_atomically(path, stream.read())
 
 
 def load_state(path: Path) -> dict[str, Any]:

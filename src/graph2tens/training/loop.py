@@ -1,4 +1,4 @@
-r"""The training loop: Adam on cross-entropy plus the penalty of tensor norms, on whatever device and in as many processes as Fabric has.
+r"""The training loop: an optimiser on a task's loss plus the model's penalty, on whatever devices and in as many processes as Fabric has.
 
 Everything that decides the outcome is saved between epochs. A run on one device that is killed and resumed therefore ends with the same
 bits as one that was left alone. Of several processes only the first one's generators are saved, so that dropout goes on differently.
@@ -6,8 +6,9 @@ bits as one that was left alone. Of several processes only the first one's gener
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,10 +16,10 @@ from typing import Any, Protocol
 import torch
 from lightning_fabric import Fabric
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
 
 from .checkpoint import load_state, save_state
 from .config import Training
+from .objectives import Objective
 
 
 @dataclass(frozen=True)
@@ -27,19 +28,24 @@ class Batch:
 
     Attributes:
         inputs: positional arguments of the model.
-        y: (B,) classes of the rows that count.
+        y: the truth, a row for each row of the output that counts.
         rows: those rows of the model's output: the labelled nodes of a node task; None for all.
         weight: of this process' share of a batch: its size over the average share. 1 for a single process.
+        keywords: keyword arguments of the model.
     """
 
     inputs: tuple[Any, ...]
     y: Tensor
     rows: Tensor | None = None
     weight: float = 1.0
+    keywords: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Task(Protocol):
-    """Data as the loop needs it: shuffled batches to learn from, fixed ones to be judged by."""
+    """Data as the loop needs it: shuffled batches to learn from, fixed ones to be judged by, and the objective."""
+
+    @property
+    def objective(self) -> Objective: ...
 
     @property
     def steps_per_epoch(self) -> int: ...
@@ -57,9 +63,9 @@ class Epoch:
 
     epoch: int
     train_loss: float
-    train_accuracy: float
+    train_score: float
     validation_loss: float
-    validation_accuracy: float
+    validation_score: float
     seconds: float
 
 
@@ -69,15 +75,25 @@ class TrainingState:
 
     epoch: int = 0
     best_epoch: int = 0
-    best_loss: float = float("inf")
+    best: float = math.inf  # of what is watched: a loss, or a score with its sign turned so that lower is better
     best_weights: dict[str, Tensor] = field(default_factory=dict)
     history: list[Epoch] = field(default_factory=list)
     seconds: float = 0.0
+    diverged: str = ""  # what happened, if training diverged
 
     def finished(self, training: Training) -> bool:
         """All epochs done, or none better for too long."""
         waited = self.epoch - self.best_epoch
         return self.epoch >= training.epochs or (training.patience is not None and self.epoch > 0 and waited >= training.patience)
+
+
+class DivergedError(ValueError):
+    """Training ended because loss or weights were no longer finite; `state` has the best weights before that, if there are any."""
+
+    def __init__(self, state: TrainingState) -> None:
+        kept = f"The best weights, of epoch {state.best_epoch}, are kept." if state.best_weights else "No epoch ended before that."
+        super().__init__(f"{state.diverged}. {kept} Try a lower learning rate.")
+        self.state = state
 
 
 def fit(
@@ -93,12 +109,13 @@ def fit(
     started: float | None = None,
     on_epoch: Callable[[Epoch, TrainingState], None] | None = None,
 ) -> TrainingState:
-    """Train `model` in place. It ends with its best weights if `training` has a patience, with its last ones otherwise.
+    """Train `model` in place. It ends with its best weights if `training` says so, with its last ones otherwise.
 
     Args:
         fabric: devices, precision, processes.
-        model: called with ``*batch.inputs``, returns a row of logits each; ``model.penalty()`` is what ``training.l2`` weighs.
-        task: the batches.
+        model: called with ``*batch.inputs, **batch.keywords``, returns a row of outputs for each example. It may have ``penalty()``, which
+            ``training.l2`` weighs, and ``parameter_groups(weight_decay)``, which the optimiser gets.
+        task: the batches and the objective.
         training: how.
         seed: of the order of batches. Initial weights are the caller's, and dropout draws from torch's global generator.
         state_path: where the state is saved between epochs.
@@ -106,10 +123,13 @@ def fit(
         resume: continue from the state at `state_path`.
         started: when this session began, by ``time.perf_counter()``; None for now.
         on_epoch: is told about every epoch.
+
+    Raises:
+        DivergedError: the state is saved before that, with the best weights in the place of the last.
     """
     session = time.perf_counter() if started is None else started
     bare = model
-    optimizer: Any = torch.optim.Adam(model.parameters(), lr=training.learning_rate, eps=training.epsilon)
+    optimizer = make_optimizer(model, training)
     model, optimizer = fabric.setup(Opener(model), optimizer)
     shuffling = torch.Generator().manual_seed(seed)
     state = TrainingState()
@@ -126,88 +146,118 @@ def fit(
     if not resume:
         save()  # so that an interruption of the first epoch leaves something to continue from, too
     saved = time.monotonic()
-    while not state.finished(training):
-        started = time.perf_counter()
-        train_loss, train_accuracy = _train_epoch(fabric, model, bare.penalty, optimizer, task, training, state.epoch, shuffling)
-        validation = evaluate(model, task.batches("validation"))
+    while not state.finished(training) and not state.diverged:
+        epoch_started = time.perf_counter()
+        try:
+            train_loss, train_score = _train_epoch(fabric, model, bare, optimizer, task, training, state.epoch, shuffling)
+            validation = evaluate(model, task.batches("validation"), task.objective)
+            if not math.isfinite(validation.loss):
+                raise FloatingPointError("the validation loss")
+        except (FloatingPointError, ValueError) as error:
+            # Layers refuse what is not finite with a ValueError about their input; before the first step that is the data's fault.
+            if isinstance(error, ValueError) and ("finite" not in str(error) or not _has_stepped(optimizer)):
+                raise
+            what = str(error) if isinstance(error, FloatingPointError) else "what a layer was given"
+            state.diverged = f"training diverged at epoch {state.epoch + 1} ({what} is not finite, learning rate {_rate(optimizer):.3g})"
+            break
         state.epoch += 1
-        watched = validation.loss + (training.l2 * _penalty(bare) if training.watch_penalty else 0.0)
-        if watched < state.best_loss:  # never true for NaN, so a diverged run keeps its best weights
-            state.best_epoch, state.best_loss = state.epoch, watched
+        watched = _watched(bare, task, training, validation)
+        if watched < state.best:
+            state.best_epoch, state.best = state.epoch, watched
             state.best_weights = {name: value.detach().clone() for name, value in bare.state_dict().items()}
-        seconds = time.perf_counter() - started
-        epoch = Epoch(state.epoch, train_loss, train_accuracy, validation.loss, validation.accuracy, seconds)
+        seconds = time.perf_counter() - epoch_started
+        epoch = Epoch(state.epoch, train_loss, train_score, validation.loss, validation.score, seconds)
         state.history.append(epoch)
         if time.monotonic() - saved >= save_every:
             save()
             saved = time.monotonic()
         if on_epoch is not None:
             on_epoch(epoch, state)
+    if state.diverged and state.best_weights:
+        bare.load_state_dict(state.best_weights)
     save()
-    if training.patience is not None and state.best_weights:
+    if state.diverged:
+        raise DivergedError(state)
+    if training.ends_with_best and state.best_weights:
         bare.load_state_dict(state.best_weights)
     return state
 
 
+def make_optimizer(model: nn.Module, training: Training) -> Any:
+    """Adam or AdamW over the model's parameters, or over the groups of parameters that the model itself makes."""
+    groups = getattr(model, "parameter_groups", None)
+    parameters = model.parameters() if groups is None else groups(training.weight_decay)
+    kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[training.optimiser]
+    return kind(parameters, lr=training.learning_rate, eps=training.epsilon, weight_decay=training.weight_decay)
+
+
 def _train_epoch(
-    fabric: Fabric,
-    model: Any,
-    penalty: Any,
-    optimizer: Any,
-    task: Task,
-    training: Training,
-    epoch: int,
-    shuffling: torch.Generator,
+    fabric: Fabric, model: Any, bare: nn.Module, optimizer: Any, task: Task, training: Training, epoch: int, shuffling: torch.Generator
 ) -> tuple[float, float]:
-    """One pass over the training data; returns mean cross-entropy and accuracy of its steps."""
+    """One pass over the training data; returns mean loss and score of its steps."""
     model.train()
-    steps = task.steps_per_epoch
-    totals = torch.zeros(3, dtype=torch.float64)  # of loss, right answers, answers
+    steps, objective = task.steps_per_epoch, task.objective
+    totals = torch.zeros(3, dtype=torch.float64)  # of loss, score, entries
     for step, batch in enumerate(task.training_batches(shuffling, fabric.global_rank, fabric.world_size)):
         for group in optimizer.param_groups:
-            group["lr"] = training.rate(epoch * steps + step, training.epochs * steps)
+            group["lr"] = training.rate(epoch * steps + step, steps)
         optimizer.zero_grad(set_to_none=True)
-        logits = _logits(model, batch)
-        mean = cross_entropy(logits, batch.y)
-        size = batch.y.numel()
+        outputs = _outputs(model, batch)
+        mean, size = objective.loss(outputs, batch.y), objective.count(batch.y)
         # Fabric averages gradients over processes, so the sum over the batch is the sum here times their number.
         loss = mean * (batch.weight if training.loss == "mean" else size * fabric.world_size * (batch.weight > 0))
-        fabric.backward(loss + training.l2 * penalty() if training.l2 else loss)
+        fabric.backward(loss + training.l2 * _penalty(bare) if training.l2 else loss)
         optimizer.step()
-        right = (logits.detach().argmax(1) == batch.y).sum()
-        totals += torch.tensor([float(mean.detach()) * size, float(right), size], dtype=torch.float64)
+        value = float(mean.detach())
+        if not math.isfinite(value):
+            raise FloatingPointError("the training loss")
+        totals += torch.tensor([value * size, objective.score(outputs.detach(), batch.y) * size, size], dtype=torch.float64)
     if fabric.world_size > 1:
         fabric.all_reduce(totals, reduce_op="sum")  # in place
-    loss_sum, right_sum, count = totals.tolist()
-    return loss_sum / count, right_sum / count
+    loss_sum, score_sum, count = totals.tolist()
+    return loss_sum / count, score_sum / count
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Judgement of a model on one part of the data: mean cross-entropy, share of right answers, and the answers themselves."""
+    """Judgement of a model on one part of the data: mean loss, score, and what it said (probabilities, or values) beside the truth."""
 
     loss: float
-    accuracy: float
-    probabilities: Tensor
+    score: float
+    predictions: Tensor
     y: Tensor
 
 
 @torch.no_grad()
-def evaluate(model: nn.Module, batches: Iterable[Batch]) -> Evaluation:
+def evaluate(model: nn.Module, batches: Iterable[Batch], objective: Objective) -> Evaluation:
     """Apply a model, an :class:`Opener` or Fabric's wrapping of one, to `batches`, dropout off."""
     model.eval()
-    outputs, targets = [], []
+    found, truth = [], []
     for batch in batches:
-        outputs.append(_logits(model, batch).float())
-        targets.append(batch.y)
-    logits, y = torch.cat(outputs), torch.cat(targets)
-    accuracy = float((logits.argmax(1) == y).double().mean())
-    return Evaluation(float(cross_entropy(logits, y)), accuracy, logits.softmax(1), y)
+        found.append(_outputs(model, batch).float())
+        truth.append(batch.y)
+    outputs, y = torch.cat(found), torch.cat(truth)
+    return Evaluation(float(objective.loss(outputs, y)), objective.score(outputs, y), objective.predictions(outputs), y)
 
 
 @torch.no_grad()
-def _penalty(model: Any) -> float:
-    return float(model.penalty())
+def _watched(model: nn.Module, task: Task, training: Training, validation: Evaluation) -> float:
+    """What decides which epoch is the best one; lower is better."""
+    if training.watch == "score":
+        return -validation.score if task.objective.higher_is_better else validation.score
+    return validation.loss + (float(training.l2 * _penalty(model)) if training.watch_penalty else 0.0)
+
+
+def _penalty(model: Any) -> Tensor | float:
+    return model.penalty() if hasattr(model, "penalty") else 0.0
+
+
+def _rate(optimizer: Any) -> float:
+    return float(optimizer.param_groups[0]["lr"])
+
+
+def _has_stepped(optimizer: Any) -> bool:
+    return bool(optimizer.state_dict()["state"])
 
 
 class Sealed:
@@ -224,14 +274,19 @@ class Opener(nn.Module):
         super().__init__()
         self.network = network
 
-    def forward(self, *arguments: Any) -> Tensor:
-        logits: Tensor = self.network(*(argument.content if isinstance(argument, Sealed) else argument for argument in arguments))
-        return logits
+    def forward(self, *arguments: Any, **keywords: Any) -> Tensor:
+        opened = (argument.content if isinstance(argument, Sealed) else argument for argument in arguments)
+        outputs: Tensor = self.network(*opened, **keywords)
+        return outputs
 
 
-def _logits(model: Any, batch: Batch) -> Tensor:
-    logits: Tensor = model(*(argument if isinstance(argument, Tensor) else Sealed(argument) for argument in batch.inputs))
-    return logits if batch.rows is None else logits[batch.rows]
+def _outputs(model: Any, batch: Batch) -> Tensor:
+    sealed = (argument if isinstance(argument, Tensor) else Sealed(argument) for argument in batch.inputs)
+    outputs: Tensor = model(*sealed, **batch.keywords)
+    return outputs if batch.rows is None else outputs[batch.rows]
+
+
+_KEPT = ("epoch", "best_epoch", "best", "best_weights", "diverged")
 
 
 def _snapshot(state: TrainingState, model: nn.Module, optimizer: Any, shuffling: torch.Generator) -> dict[str, Any]:
@@ -241,7 +296,7 @@ def _snapshot(state: TrainingState, model: nn.Module, optimizer: Any, shuffling:
         "shuffling": shuffling.get_state(),
         "random": torch.get_rng_state(),
         "random_cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
-        **{name: getattr(state, name) for name in ("epoch", "best_epoch", "best_loss", "best_weights")},
+        **{name: getattr(state, name) for name in _KEPT},
         "history": [asdict(epoch) for epoch in state.history],
     }
 
@@ -254,5 +309,4 @@ def _restore(saved: dict[str, Any], model: nn.Module, optimizer: Any, shuffling:
     if saved["random_cuda"] and torch.cuda.is_available():
         torch.cuda.set_rng_state_all(saved["random_cuda"])
     history = [Epoch(**epoch) for epoch in saved["history"]]
-    seconds = saved.get("seconds", sum(epoch.seconds for epoch in history))  # states of earlier versions do not have it
-    return TrainingState(saved["epoch"], saved["best_epoch"], saved["best_loss"], saved["best_weights"], history, seconds)
+    return TrainingState(**{name: saved[name] for name in _KEPT}, history=history, seconds=saved["seconds"])

@@ -11,8 +11,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import torch
-
 LIBRARIES = ("graph2tens", "torch", "torch_geometric", "numpy", "numba", "scipy", "scikit-learn", "lightning-fabric")
 
 
@@ -41,8 +39,10 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version(), **{name: importlib.metadata.version(name) for name in LIBRARIES}}
 
 
-def machine(device: torch.device | str = "cpu") -> dict[str, Any]:
+def machine(device: Any = "cpu") -> dict[str, Any]:
     """Processor, cores this process may use, threads it does use, and device."""
+    import torch
+
     kind = torch.device(device)
     name = torch.cuda.get_device_name(kind) if kind.type == "cuda" else kind.type
     return {"processor": _processor(), "cores": cores(), "threads": torch.get_num_threads(), "device": name}

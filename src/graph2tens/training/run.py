@@ -1,28 +1,33 @@
-"""One run from its description to its record: load, split, scale, train, judge."""
+"""One run from its description to its record: split, scale, train, judge."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import torch
 from lightning_fabric import Fabric
 from lightning_fabric.utilities.seed import seed_everything
+from torch import nn
 
 from ..datasets import AttributeScaler, GraphDataset, Split, fit_scaler, split
 from ..nn import GraphTensNet
 from .config import Run
 from .loop import Epoch, Evaluation, Opener, TrainingState, evaluate, fit
-from .provenance import commit, machine, peak_memory_mib, reset_peak_memory, versions
-from .store import Record
+from .objectives import Classification, Objective, auroc
+from .provenance import reset_peak_memory
+from .records import PARTS, Record
 from .tasks import GraphTask, NodeTask
 
 CURVE_POINTS = 50
+
+Networks = Mapping[str, Callable[..., nn.Module]]
+NETWORKS: Networks = MappingProxyType({"GraphTensNet": GraphTensNet})
+"""What ``Run.builder`` names: functions of (in_channels, out_channels, **run.network) that make a network."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,7 @@ class Prepared:
     """A run ready to start: data split, scaled and joined, the network with its initial weights."""
 
     run: Run
-    network: GraphTensNet
+    network: nn.Module
     scaler: AttributeScaler
     split: Split
     task: GraphTask | NodeTask
@@ -40,23 +45,49 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run leaves behind beside its trained network: how it got there and what it is worth."""
+    """What a run leaves behind: the trained network, how it got there and what it is worth."""
 
+    network: nn.Module
     state: TrainingState
     evaluations: dict[str, Evaluation]
     record: Record
 
 
-def prepare(run: Run, dataset: GraphDataset, fabric: Fabric | None = None) -> Prepared:
-    """Everything before the first step. What is wrong with run or data shows here, and nothing has been written yet."""
+def prepare(
+    run: Run,
+    dataset: GraphDataset,
+    parts: Split | None = None,
+    *,
+    networks: Networks = NETWORKS,
+    objective: Objective | None = None,
+    fabric: Fabric | None = None,
+) -> Prepared:
+    """Everything before the first step. What is wrong with run or data shows here, and nothing has been written yet.
+
+    Args:
+        parts: which graphs or nodes are for what; by default :func:`graph2tens.datasets.split` with the run's seed.
+        networks: what ``run.builder`` may name.
+        objective: what is learnt; by default the class of each graph, or node.
+        fabric: devices, precision, processes; by default one thread of control on the CPU.
+    """
+    if run.builder not in networks:
+        raise ValueError(f"`builder` must be one of {', '.join(networks)} (got {run.builder!r}).")
     fabric = fabric or Fabric(accelerator="cpu", devices=1)
     reset_peak_memory()
     started = time.perf_counter()
-    parts = split(dataset, run.split or run.protocol, run.seed, run.khop)  # type: ignore[arg-type]
+    parts = parts or split(dataset, run.seed)
     scaler = fit_scaler(dataset, parts)
     seed_everything(run.seed, verbose=False)
-    network = GraphTensNet(dataset.num_features, dataset.num_classes, **run.network)
-    return Prepared(run, network, scaler, parts, _task(run, dataset, parts, scaler, network, fabric.device), fabric, started)
+    network = networks[run.builder](dataset.num_features, dataset.num_classes, **run.network)
+    objective = objective or Classification()
+    task: GraphTask | NodeTask
+    if dataset.task == "node":
+        task = NodeTask(dataset, parts, scaler, network, fabric.device, objective)
+    elif run.training.batch_size is None:
+        raise ValueError(f"`batch_size` must be given to classify graphs, as {dataset.name} wants (got None).")
+    else:
+        task = GraphTask(dataset, parts, scaler, run.training.batch_size, network, fabric.device, objective)
+    return Prepared(run, network, scaler, parts, task, fabric, started)
 
 
 def perform(
@@ -86,68 +117,32 @@ def perform(
         on_epoch=on_epoch,
     )
     judged = fabric.setup_module(Opener(network))  # evaluated in the precision it was trained in
-    evaluations = {part: evaluate(judged, task.batches(part)) for part in ("train", "validation", "test")}
-    seconds = state.seconds + time.perf_counter() - prepared.started
-    return Outcome(state, evaluations, _record(run, state, evaluations, fabric.device, seconds))
+    evaluations = {part: evaluate(judged, task.batches(part), task.objective) for part in PARTS}
+    test, metric = evaluations["test"], task.objective.metric
+    record = Record.make(
+        run.cell,
+        run.seed,
+        {part: result.score for part, result in evaluations.items()},
+        device=fabric.device,
+        metric=metric,
+        auroc=auroc(test.predictions.double().cpu().numpy(), test.y.cpu().numpy()) if metric == "accuracy" else None,
+        epochs=state.epoch,
+        best_epoch=state.best_epoch if run.training.ends_with_best else state.epoch,
+        epochs_limit=run.epochs_limit,
+        seconds=state.seconds + time.perf_counter() - prepared.started,
+        seconds_per_epoch=float(np.median([epoch.seconds for epoch in state.history])),
+        curve=_curve(state.history, metric),
+        options=run.options(),
+    )
+    return Outcome(network, state, evaluations, record)
 
 
-def _task(
-    run: Run, dataset: GraphDataset, parts: Split, scaler: AttributeScaler, network: GraphTensNet, device: torch.device
-) -> GraphTask | NodeTask:
-    """The data of a run as the loop wants it."""
-    if dataset.task == "node":
-        return NodeTask(dataset, parts, scaler, network, device)
-    if run.training.batch_size is None:
-        raise ValueError(f"`batch_size` must be given to classify graphs, as {dataset.name} wants (got None).")
-    return GraphTask(dataset, parts, scaler, run.training.batch_size, network, device)
-
-
-def _record(run: Run, state: TrainingState, evaluations: dict[str, Evaluation], device: torch.device, seconds: float) -> Record:
-    """The line that is kept of a run."""
-    epoch_seconds = [epoch.seconds for epoch in state.history]
-    return {
-        "table": run.table,
-        "dataset": run.dataset,
-        "model": run.model,
-        "variant": run.variant,
-        "khop": run.khop,
-        "protocol": run.protocol,
-        "seed": run.seed,
-        "epochs_limit": run.epochs_limit,
-        **{f"{part}_accuracy": result.accuracy for part, result in evaluations.items()},
-        "test_auroc": auroc(evaluations["test"]),
-        "epochs": state.epoch,
-        "best_epoch": state.best_epoch if run.training.patience is not None else state.epoch,
-        "seconds": round(seconds, 3),
-        "seconds_per_epoch": round(float(np.median(epoch_seconds)), 5),
-        "peak_memory_mib": round(peak_memory_mib(), 1),
-        "curve": _curve(state.history),
-        "options": run.options(),
-        "commit": commit(),
-        "versions": versions(),
-        "machine": machine(device),
-        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
-
-
-def auroc(result: Evaluation) -> float | None:
-    """Area under the ROC curve, for several classes the mean over one against the rest; None where a class is missing."""
-    from sklearn.metrics import roc_auc_score
-
-    y, probabilities = result.y.cpu().numpy(), result.probabilities.double().cpu().numpy()
-    if len(np.unique(y)) < probabilities.shape[1] or not np.isfinite(probabilities).all():
-        return None
-    if probabilities.shape[1] == 2:
-        return float(roc_auc_score(y, probabilities[:, 1]))
-    return float(np.mean([roc_auc_score(y == label, probabilities[:, label]) for label in range(probabilities.shape[1])]))
-
-
-def _curve(history: list[Epoch]) -> dict[str, list[Any]]:
-    """At most 50 epochs, evenly spread, first and last included; a value that is not finite (a diverged run) becomes None."""
+def _curve(history: list[Epoch], metric: str) -> dict[str, list[Any]]:
+    """At most 50 epochs, evenly spread, first and last included; a score that is not finite becomes None."""
     chosen = np.unique(np.linspace(0, len(history) - 1, min(CURVE_POINTS, len(history))).round().astype(int))
-    names = ("train_loss", "validation_loss", "validation_accuracy")
+    names = {"train_loss": "train_loss", "validation_loss": "validation_loss", "validation_score": f"validation_{metric}"}
     curve: dict[str, list[Any]] = {"epoch": [history[place].epoch for place in chosen]}
-    for name in names:
+    for name, key in names.items():
         values = [getattr(history[place], name) for place in chosen]
-        curve[name] = [round(value, 5) if np.isfinite(value) else None for value in values]
+        curve[key] = [round(value, 5) if np.isfinite(value) else None for value in values]
     return curve

@@ -1,4 +1,4 @@
-r"""Finished runs on disk: one JSON object a line, appended by any number of processes, safe against ``kill -9``.
+r"""Finished runs on disk: one JSON object per line, appended by any number of processes, safe against ``kill -9``.
 
 The file is the database. Beside it lies ``<name>.lock``, an empty file whose *bytes* are locked, never its existence:
 
@@ -23,7 +23,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-Record = dict[str, Any]
+Fields = dict[str, Any]
 Key = tuple[Any, ...]
 
 _APPENDING = 0  # the byte that is locked while a line is written
@@ -44,37 +44,31 @@ class RunStore:
         self.key_fields = tuple(key)
         self._lock_file: int | None = None
 
-    def key(self, record: Record) -> Key:
+    def key(self, record: Fields) -> Key:
         """What identifies a run among the others of its file. A field that a record lacks counts as None."""
         return tuple(record.get(name) for name in self.key_fields)
 
-    def records(self) -> list[Record]:
+    def records(self) -> list[Fields]:
         """Everything recorded so far, oldest first; an unfinished last line is left out."""
         try:
             content = self.path.read_bytes()
         except FileNotFoundError:
             return []
-        whole, tail = _split_tail(content)
-        if _is_json(tail):  # complete, an editor left out the newline
-            whole += tail
-        records = []
-        for number, line in enumerate(whole.split(b"\n"), start=1):
-            if not line.strip():
-                continue
-            try:
-                record = json.loads(line)
-            except ValueError as error:
-                raise ValueError(f"{self.path}, line {number} is not JSON ({error}). Remove the line to run that cell again.") from None
-            if not isinstance(record, dict):
-                raise ValueError(f"{self.path}, line {number} must be a JSON object, one finished run (got {type(record).__name__}).")
-            records.append(record)
+        records, whole_lines = [], content.count(b"\n")
+        for number, found in parse_lines(content):
+            if isinstance(found, ValueError) and number <= whole_lines:  # a line that was cut short is no error
+                raise ValueError(f"{self.path}, line {number} is not JSON ({found}). Remove the line to run that cell again.")
+            if not isinstance(found, (dict, ValueError)):
+                raise ValueError(f"{self.path}, line {number} must be a JSON object, one finished run (got {type(found).__name__}).")
+            if isinstance(found, dict):
+                records.append(found)
         return records
 
     def keys(self) -> set[Key]:
         """Keys of all recorded runs."""
         return {self.key(record) for record in self.records()}
 
-    def append(self, record: Record) -> None:
+    def append(self, record: Fields) -> None:
         """Write one record as one line, all or nothing, and wait until it is on the disk."""
         line = json.dumps(record, separators=(",", ":"), allow_nan=False).encode() + b"\n"
         with self._locked(_APPENDING, wait=True):
@@ -132,6 +126,16 @@ class RunStore:
         finally:
             if self._lock_file is not None:
                 fcntl.lockf(self._lock_file, fcntl.LOCK_UN, 1, offset)
+
+
+def parse_lines(content: bytes) -> Iterator[tuple[int, Any]]:
+    """The number of every line that is not blank, from 1, and what it holds: a value, or the error that it is not JSON."""
+    for number, line in enumerate(content.split(b"\n"), start=1):
+        if line.strip():
+            try:
+                yield number, json.loads(line.decode("utf-8", errors="replace"))
+            except ValueError as error:
+                yield number, error
 
 
 def _split_tail(content: bytes) -> tuple[bytes, bytes]:

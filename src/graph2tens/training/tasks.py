@@ -1,4 +1,8 @@
-"""A data set as the training loop sees it: graphs in shuffled mini-batches, or one graph with labelled nodes."""
+"""A data set as the training loop sees it: graphs in shuffled mini-batches, or one graph with labelled nodes.
+
+A network is called with ``(x, edge_index, batch, batch_size=graphs)`` for graphs and ``(x, edge_index)`` for nodes. One that has
+``walk_options`` (:class:`graph2tens.nn.GraphTensNet`) gets a :class:`~graph2tens.RandomWalk` in the place of ``edge_index``.
+"""
 
 from __future__ import annotations
 
@@ -7,26 +11,28 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ..datasets import AttributeScaler, CollatedGraphs, GraphBatch, GraphDataset, Split
-from ..nn import GraphTensNet, WalkConv
+from ..nn.transition import as_walk
 from .loop import Batch
+from .objectives import Classification, Objective
+from .records import PARTS
 
-PARTS = ("train", "validation", "test")
 SPARSE = 0.2  # share of entries that are not 0 below which attributes are kept sparse
 
 
 class GraphTask:
-    """Classify graphs. Graphs are joined once; a batch is cut out of the union, and the batches for evaluation are kept.
+    """Learn about graphs. They are joined once; a batch is cut out of the union, and the batches for evaluation are kept.
 
     Args:
-        dataset: with a class for each graph.
+        dataset: with a target for each graph.
         split: which graphs are for what.
         scaler: of the attributes, fitted on training graphs.
         batch_size: graphs in a batch; the last batch of an epoch may be smaller.
-        network: whose walks are prepared.
+        network: for which batches are prepared.
         device: where batches go.
+        objective: what is learnt.
     """
 
     def __init__(
@@ -35,11 +41,14 @@ class GraphTask:
         split: Split,
         scaler: AttributeScaler,
         batch_size: int,
-        network: GraphTensNet,
+        network: nn.Module,
         device: torch.device | str = "cpu",
+        objective: Objective | None = None,
     ) -> None:
-        self._graphs = CollatedGraphs(dataset.graphs, scaler=scaler, **walk_options(network))
+        self._walks = walk_options(network)
+        self._graphs = CollatedGraphs(dataset.graphs, scaler=scaler, **(self._walks or {}))
         self._split, self._batch_size, self._device = split, batch_size, device
+        self.objective = objective or Classification()
         self._kept: dict[str, list[Batch]] = {}
 
     @property
@@ -59,7 +68,8 @@ class GraphTask:
     def batches(self, part: str) -> list[Batch]:
         """The batches of ``train``, ``validation`` or ``test``; made once, but those of the large training part are not kept."""
         if part not in self._kept:
-            made = [self._batch(batch) for batch in _chunks(getattr(self._split, part), 2 * self._batch_size)]
+            index, size = getattr(self._split, part), 2 * self._batch_size
+            made = [self._batch(index[start : start + size]) for start in range(0, index.size, size)]
             if part == "train":
                 return made
             self._kept[part] = made
@@ -67,31 +77,36 @@ class GraphTask:
 
     def _batch(self, index: np.ndarray, weight: float = 1.0) -> Batch:
         batch = self._graphs.batch(index)
-        return as_batch(batch.to(self._device) if torch.device(self._device).type != "cpu" else batch, weight)
+        batch = batch.to(self._device) if torch.device(self._device).type != "cpu" else batch
+        return as_batch(batch, self._walks is not None, weight)
 
 
 class NodeTask:
-    """Classify the nodes of one graph: every step sees the whole graph, and the loss the labelled nodes of its part.
+    """Learn about the nodes of one graph: every step sees the whole graph, and the loss the labelled nodes of its part.
 
     Args:
         dataset: of one graph with a class for each node.
         split: which nodes are for what.
         scaler: of the attributes.
-        network: whose walk is prepared.
+        network: for which the graph is prepared.
         device: where the graph goes.
+        objective: what is learnt.
     """
 
     def __init__(
-        self, dataset: GraphDataset, split: Split, scaler: AttributeScaler, network: GraphTensNet, device: torch.device | str = "cpu"
+        self,
+        dataset: GraphDataset,
+        split: Split,
+        scaler: AttributeScaler,
+        network: nn.Module,
+        device: torch.device | str = "cpu",
+        objective: Objective | None = None,
     ) -> None:
-        graph = dataset.graphs[0]
-        x = scaler.transform(graph.x)
-        if int(x.count_nonzero()) < SPARSE * x.numel():
-            x = x.to_sparse_csr()  # words of articles: products with 1 % of the entries are that much cheaper
-        walk = network.walk(graph.edge_index, x.size(0)).to(x.dtype).to(device)
+        inputs = graph_inputs(dataset, scaler, network, device)
         y = torch.from_numpy(dataset.labels).to(device)
         parts: Mapping[str, Tensor] = {part: torch.from_numpy(getattr(split, part)).to(device) for part in PARTS}
-        self._batches = {part: [Batch((x.to(device), walk), y[nodes], nodes)] for part, nodes in parts.items()}
+        self._batches = {part: [Batch(inputs, y[nodes], nodes)] for part, nodes in parts.items()}
+        self.objective = objective or Classification()
 
     steps_per_epoch = 1
 
@@ -106,20 +121,24 @@ class NodeTask:
         return self._batches[part]
 
 
-def walk_options(network: GraphTensNet) -> dict[str, Any]:
-    """What a network's walk does besides following edges."""
-    for layer in network.convs:
-        if isinstance(layer, WalkConv):
-            return {"self_loops": layer.self_loops, "laziness": layer.laziness}
-    return {}
+def walk_options(network: nn.Module) -> Mapping[str, Any] | None:
+    """What a network's walks do besides following edges; None for a network that reads edges."""
+    return getattr(network, "walk_options", None)
 
 
-def as_batch(batch: GraphBatch, weight: float = 1.0) -> Batch:
-    """Graphs as arguments of the network; graphs without labels get class 0."""
+def as_batch(batch: GraphBatch, walks: bool = True, weight: float = 1.0) -> Batch:
+    """Graphs as arguments of a network; graphs without labels get class 0."""
     y = batch.x.new_zeros(batch.num_graphs, dtype=torch.long) if batch.y is None else batch.y
-    return Batch((batch.x, batch.walk, batch.batch, None, None, batch.num_graphs), y, weight=weight)
+    inputs = (batch.x, batch.walk if walks else batch.edge_index, batch.batch)
+    return Batch(inputs, y, weight=weight, keywords={"batch_size": batch.num_graphs})
 
 
-def _chunks(index: np.ndarray, size: int) -> Iterator[np.ndarray]:
-    for start in range(0, index.size, size):
-        yield index[start : start + size]
+def graph_inputs(dataset: GraphDataset, scaler: AttributeScaler, network: nn.Module, device: Any = "cpu") -> tuple[Any, Any]:
+    """The one graph of a node task as arguments of a network."""
+    graph, options = dataset.graphs[0], walk_options(network)
+    x = scaler.transform(graph.x)
+    if options is None:
+        return x.to(device), graph.edge_index.to(device)
+    if int(x.count_nonzero()) < SPARSE * x.numel():
+        x = x.to_sparse_csr()  # words of articles: products with 1 % of the entries are that much cheaper
+    return x.to(device), as_walk(graph.edge_index, x.size(0), **options).to(x.dtype).to(device)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from typing import Any
 
-from ..numbers import ABLATION_VARIANTS, DEPARTURES, PUBLISHED, TABLES, Published
-from .records import COMPOUNDS, Cell, Run, parse_run
+from ...training.config import Cell
+from ...training.records import Record
+from ..numbers import PUBLISHED, Published
+from ..protocols import COMPOUNDS
+from ..tables import TABLES, place
+from ..variants import ABLATIONS, DEPARTURES
+from .authors_runs import canonical
 from .statistics import Difference, Summary, difference, paired_difference, summarise
 
 DEFAULT_FEATURES = "GraphTensFeatures+SVM"  # the name under which `graph2tens classify` records them
@@ -32,7 +37,7 @@ class CellResult:
     """A cell with everything known about it: our runs, the paper's number, the authors' runs where their table was given."""
 
     cell: Cell
-    runs: tuple[Run, ...] = ()
+    runs: tuple[Record, ...] = ()
     published: Published | None = None
     authors: Mapping[int, float] = field(default_factory=dict)
 
@@ -87,13 +92,13 @@ class Study:
     """All that a report shows. Cells the paper has and we have not are in it too, without runs."""
 
     cells: tuple[CellResult, ...]
-    trials: tuple[Run, ...] = ()
+    trials: tuple[Record, ...] = ()
     remarks: tuple[str, ...] = ()
     benchmarks: tuple[Mapping[str, Any], ...] = ()
     with_authors: bool = False
 
     @cached_property
-    def runs(self) -> tuple[Run, ...]:
+    def runs(self) -> tuple[Record, ...]:
         return tuple(run for cell in self.cells for run in cell.runs)
 
     @cached_property
@@ -124,7 +129,7 @@ class Study:
         return Effect(cell, paired_difference(variant.by_seed, base.by_seed), difference(variant.paper, base.paper))
 
     def ablations(self) -> list[Effect]:
-        return [self.effect(result.cell) for result in self.cells if result.cell.variant in ABLATION_VARIANTS]
+        return [self.effect(result.cell) for result in self.cells if result.cell.variant in ABLATIONS]
 
     def untrained(self) -> list[CellResult]:
         """Features and an SVM, the default ones first."""
@@ -137,16 +142,20 @@ class Study:
         return None if default is None or default is result else paired_difference(result.by_seed, default.by_seed)
 
     def departures(self) -> list[Effect]:
-        variants = {departure.variant for departure in DEPARTURES}
-        return [self.effect(result.cell) for result in self.cells if result.cell.variant in variants]
+        return [self.effect(result.cell) for result in self.cells if result.cell.variant in DEPARTURES]
 
 
-def _newest(runs: Iterable[Run]) -> list[Run]:
+def _is_trial(run: Record) -> bool:
+    """Cut short by ``--epochs``: it says that the cell runs and nothing more."""
+    return run.cell.table in TABLES and run.epochs_limit is not None
+
+
+def _newest(runs: Iterable[Record]) -> list[Record]:
     """One run for each cell and seed: a repetition replaces what was measured before it."""
-    latest: dict[tuple[Cell, int], Run] = {}
+    latest: dict[tuple[Cell, int], Record] = {}
     for run in sorted(runs, key=lambda run: run.finished):
         latest[run.cell, run.seed] = run
-    return sorted(latest.values(), key=lambda run: (run.cell.place, run.seed))
+    return sorted(latest.values(), key=lambda run: (place(run.cell), run.seed))
 
 
 def collect(
@@ -164,11 +173,12 @@ def collect(
     notes, parsed = list(remarks), []
     for record in records:
         try:
-            parsed.append(parse_run(record))
+            found = Record.parse(record)
+            parsed.append(replace(found, cell=found.cell._replace(dataset=canonical(found.cell.dataset))))
         except ValueError as error:
             notes.append(f"a record was set aside: {error}")
-    runs = _newest(run for run in parsed if not run.trial)
-    groups: dict[Cell, list[Run]] = defaultdict(list)
+    runs = _newest(run for run in parsed if not _is_trial(run))
+    groups: dict[Cell, list[Record]] = defaultdict(list)
     for run in runs:
         groups[run.cell].append(run)
     published = {(p.table, p.dataset, p.model, p.variant, p.khop): p for p in PUBLISHED if p.proposed}
@@ -182,6 +192,6 @@ def collect(
         notes.append("the authors' table of runs has no cell that is compared here")
     results = (
         CellResult(cell, tuple(groups.get(cell, ())), published.get(cell[:5]), authors.get(cell._replace(protocol="authors"), {}))
-        for cell in sorted(cells, key=lambda cell: cell.place)
+        for cell in sorted(cells, key=place)
     )
-    return Study(tuple(results), tuple(run for run in parsed if run.trial), tuple(notes), tuple(benchmarks), bool(authors))
+    return Study(tuple(results), tuple(filter(_is_trial, parsed)), tuple(notes), tuple(benchmarks), bool(authors))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..numbers import DEPARTURES
-from ..tables import TABLES
+from ...training.config import Cell
+from ..tables import TABLES, place
+from ..variants import DEPARTURES
 from . import words
 from .data import Study
-from .records import Cell
 from .statistics import Difference, paired_difference
 
 
@@ -38,11 +38,10 @@ class Worth:
 def worth(study: Study) -> list[Worth]:
     """Point by point; then, where there are runs with all of the text's settings, the sum, what all changed at once, and the rest."""
     rows = []
-    planned = [Cell("differences", row.dataset, row.model, row.variant, row.khop) for row in TABLES["differences"]]
-    cells = sorted({*planned, *(effect.cell for effect in study.departures())}, key=lambda cell: cell.place)
-    for departure in DEPARTURES:
+    cells = sorted({*TABLES["differences"].cells, *(effect.cell for effect in study.departures())}, key=place)
+    for variant, departure in DEPARTURES.items():
         for model in departure.models:
-            mine = [cell for cell in cells if cell.variant == departure.variant and cell.model == model and cell.protocol == "authors"]
+            mine = [cell for cell in cells if cell.variant == variant and cell.model == model and cell.protocol == "authors"]
             rows.append(Worth(departure.point, model, {words.data_name(cell): study.effect(cell).ours for cell in mine}))
     found = sums(study)
     for model in words.in_order(one.cell.model for one in found):
@@ -78,7 +77,7 @@ def sums(study: Study) -> list[Sum]:
         base = study.result(cell._replace(protocol="authors"))
         if cell.protocol != "paper" or cell.variant != "base" or base is None:
             continue
-        variants = [study.result(base.cell._replace(table="differences", variant=departure.variant)) for departure in DEPARTURES]
+        variants = [study.result(base.cell._replace(table="differences", variant=variant)) for variant in DEPARTURES]
         measured = [variant.by_seed for variant in variants if variant is not None]
         seeds = set(base.by_seed).intersection(result.by_seed, *measured)
         unchanged = {seed: base.by_seed[seed] for seed in seeds}

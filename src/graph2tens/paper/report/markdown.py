@@ -8,11 +8,11 @@ from itertools import groupby
 from pathlib import Path
 from statistics import fmean
 
-from ..numbers import DEPARTURES
+from ..variants import DEPARTURES
 from . import sentences, words
 from .data import CellResult, Study, Verdict
 from .departures import Worth, worth
-from .parts import held_out, luck
+from .held_out import held_out, luck
 from .statistics import beyond_by_chance, paired_difference
 
 _WITH_AUTHORS, _OF_AUTHORS = "--authors-runs", ("results", "agreement", "disagreement", "parts")  # the sections that show their runs
@@ -60,7 +60,7 @@ def all_tables(study: Study) -> str:
     parts = [f"# Results\n\n{escape(sentences.provenance(study))}\n", _outcomes(study), _how_to_read()]
     for name, results in groupby(study.cells, key=lambda result: result.cell.table):
         cells = without_training(study) if name == "features" else cell_table(list(results), with_authors=study.with_authors)
-        parts.append(f"## {escape(words.HEADINGS.get(name, name or 'Other runs'))}\n\n{cells}")
+        parts.append(f"## {escape('; '.join(words.heading(name)))}\n\n{cells}")
     parts += ["## What each ingredient is worth\n\n" + effects(study)]
     parts += ["## Where the authors' code and their text disagree\n\n" + departures(study)]
     return "\n".join(parts)
@@ -75,7 +75,7 @@ def _how_to_read() -> str:
 
 
 def _outcomes(study: Study) -> str:
-    lines = [f"With {words.PROTOCOLS.get(name, name)}: {sentences.outcome(study, name)}" for name in sentences.protocols(study)]
+    lines = [f"With {words.settings_in_full(name)}: {sentences.outcome(study, name)}" for name in sentences.protocols(study)]
     head = sentences.headline(study)
     return f"{escape(head)}\n\n" * bool(head) + "".join(f"- {escape(line)}\n" for line in [*lines, sentences.missing(study)] if line)
 
@@ -212,7 +212,7 @@ def effects(study: Study) -> str:
 
 def departures(study: Study) -> str:
     """Text against code, point by point, and what the difference is worth where it was measured."""
-    points = [[escape(text) for text in (departure.point, departure.text, departure.code)] for departure in DEPARTURES]
+    points = [[escape(text) for text in (departure.point, departure.text, departure.code)] for departure in DEPARTURES.values()]
     stated = table(["Point", "Paper's text", "Authors' code"], points)
     measured = worth(study)
     data = words.in_order(name for row in measured for name in row.by_data)

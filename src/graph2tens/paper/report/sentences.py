@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from ..tables import TABLES
 from .data import CellResult, Study, Verdict
 from .statistics import beyond_by_chance
-from .words import PROTOCOLS, TABLE_NAMES, cell_name, distinct, gap, in_order, listing, machine, plural, settings, signed, upper
+from .words import cell_name, distinct, gap, in_order, listing, machine, plural, settings, settings_in_full, signed, upper
 
 
 def protocols(study: Study) -> list[str]:
@@ -23,7 +24,7 @@ def headline(study: Study) -> str:
         agreeing = sum(result.verdict is Verdict.AGREES for result in compared)
         share = agreeing / len(compared)
         how = "come out again" if share >= 0.75 else "come out again in part" if share >= 0.5 else "mostly do not come out"
-        which = PROTOCOLS.get(protocol, f"settings {protocol}").split(",")[0]
+        which = settings_in_full(protocol).split(",")[0]
         clauses.append(f"with {which} the printed numbers {how} ({agreeing} of {len(compared)} agree)")
     text = f"{upper('; '.join(clauses))}. " if clauses else ""
     few = [result for result in study.compared if len(result.runs) < 10]
@@ -43,7 +44,7 @@ def _span(numbers: Iterable[int]) -> str:
 def _without_runs(study: Study) -> list[str]:
     """Tables of the paper of which no cell was run with any settings."""
     begun = {result.cell.table for result in study.cells if result.runs}
-    return [name for table, name in TABLE_NAMES.items() if table not in begun and any(r.cell.table == table for r in study.cells)]
+    return [table.name for key, table in TABLES.items() if key not in begun and any(r.cell.table == key for r in study.cells)]
 
 
 def outcome(study: Study, protocol: str) -> str:
@@ -84,7 +85,7 @@ def missing(study: Study) -> str:
     single = sum(result.verdict is Verdict.ONE_SEED for result in study.cells)
     parts = [
         f"{'all' if number == wanted[protocol, table] else number} {'of ' * (number < wanted[protocol, table])}"
-        f"{wanted[protocol, table]} cells of {TABLE_NAMES.get(table, table)} with {settings(protocol)}"
+        f"{wanted[protocol, table]} cells of {TABLES[table].name if table in TABLES else table} with {settings(protocol)}"
         for (protocol, table), number in sorted(absent.items())
     ]
     text = f"Not run yet: {listing(parts)}." if parts else ""

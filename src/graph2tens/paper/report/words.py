@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..numbers import PUBLISHED, TABLES, Published
+from ...training.config import Cell
+from ...training.records import Record
+from ..numbers import PUBLISHED, Published
+from ..protocols import PROTOCOLS
+from ..tables import TABLES
 from .data import Verdict
-from .records import Cell, Run
 from .statistics import AGREEMENT, Difference, Summary
 
 NOT_RUN = "not run yet"
@@ -20,20 +23,6 @@ MARKS = {
     Verdict.NOT_RUN: DASH,
     Verdict.NO_REFERENCE: "·",
 }
-PROTOCOLS = {
-    "authors": "the settings of the authors' code, which made the published numbers",
-    "paper": "the settings as the paper's text states them",
-}
-SETTINGS = {"authors": "code", "paper": "text"}
-# Tables of the paper as the middle of a sentence; what is no table of the paper under a heading of its own.
-TABLE_NAMES = {
-    "nci": "compounds",
-    "ablation": "the ablation",
-    "citation": "articles",
-    "khop": "articles far apart",
-    "differences": "differences",
-}
-HEADINGS = {**TABLES, "features": "Features and an SVM, no network trained; not in the paper"}
 
 
 def plural(number: int, noun: str) -> str:
@@ -69,12 +58,26 @@ def gap(value: Difference | None, digits: int = 1) -> str:
 
 def setting(protocol: str) -> str:
     """``code`` or ``text``, for tables."""
-    return SETTINGS.get(protocol, protocol)
+    return PROTOCOLS[protocol].setting if protocol in PROTOCOLS else protocol
 
 
 def settings(protocol: str) -> str:
     """``the code's settings``, for sentences."""
-    return f"the {SETTINGS[protocol]}'s settings" if protocol in SETTINGS else f"settings {protocol}"
+    return f"the {PROTOCOLS[protocol].setting}'s settings" if protocol in PROTOCOLS else f"settings {protocol}"
+
+
+def settings_in_full(protocol: str) -> str:
+    """``the settings of the authors' code, which made the published numbers``."""
+    return PROTOCOLS[protocol].meaning if protocol in PROTOCOLS else f"settings {protocol}"
+
+
+def heading(table: str) -> tuple[str, str]:
+    """What a table is about, and where it comes from."""
+    if table in TABLES:
+        return TABLES[table].heading, TABLES[table].source
+    if table == "features":
+        return "Features and an SVM, no network trained", "not in the paper"
+    return "Other runs", table or "no table named"
 
 
 def data_name(cell: Cell) -> str:
@@ -109,7 +112,7 @@ def best_name(best: Published | None) -> str:
     return DASH if best is None else f"{mean_std(best)} ({best.model})"
 
 
-def seed_range(runs: Iterable[Run]) -> str:
+def seed_range(runs: Iterable[Record]) -> str:
     """``0–19``, or ``0–4, 7``: which seeds, without listing a hundred."""
     parts: list[list[int]] = []
     for seed in sorted({run.seed for run in runs}):

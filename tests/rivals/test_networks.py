@@ -12,7 +12,7 @@ from torch_geometric.nn.pool import EdgePooling
 from torch_geometric.utils import to_dense_batch, to_undirected
 
 from graph2tens.paper.rivals import RIVALS
-from graph2tens.paper.rivals.graphtrans import PackedLayer, Places
+from graph2tens.paper.rivals.graphtrans import PackedLayer, Packing
 from graph2tens.paper.rivals.hgnet import GreedyEdgePooling
 from graph2tens.paper.rivals.louvain import LouvainPooling
 from graph2tens.paper.rivals.sparse import Edges, Pattern, Words
@@ -316,7 +316,10 @@ def test_packed_tokens_give_what_pytorchs_encoder_gives(molecules):
     tokens = torch.randn(molecules.num_nodes, 16)
     padded, taken = to_dense_batch(tokens, molecules.batch)
     expected = peer(padded, src_key_padding_mask=~taken)[taken]
-    torch.testing.assert_close(layer(tokens, Places(molecules.batch, molecules.num_graphs)), expected)
+    for groups in (1, 3, 8):
+        packing = Packing(molecules.batch, molecules.num_graphs, groups)
+        torch.testing.assert_close(layer(tokens[packing.order], packing), expected[packing.order])
+        assert packing.order[packing.first].equal(molecules.ptr[:-1])
 
 
 def test_the_u_net_is_pygs_on_words_that_are_kept(articles):

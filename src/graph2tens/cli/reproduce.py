@@ -26,7 +26,9 @@ def reproduce(
         str, typer.Option(help="paper: as the text says. authors: as their code did, which made the printed numbers.")
     ] = "paper",
     dataset: Annotated[list[str] | None, typer.Option(help="Only this data set; repeat for several.")] = None,
-    model: Annotated[list[str] | None, typer.Option(help="Only this model, G2TN or G2TAN; repeat for several.")] = None,
+    model: Annotated[
+        list[str] | None, typer.Option(help="This model: G2TN, G2TAN, another system as GIN, or rivals for all others; repeat for several.")
+    ] = None,
     variant: Annotated[list[str] | None, typer.Option(help="Only this row of the ablation, as NoDiff; repeat for several.")] = None,
     khop: Annotated[list[int] | None, typer.Option(help="Only this distance of table khop; repeat for several.")] = None,
     out: Annotated[Path, typer.Option(help="Folder of the records. Runs that are recorded there are skipped.")] = Path("results"),

@@ -25,7 +25,12 @@ def train(
     dataset: Annotated[
         str, typer.Argument(help="digits, long-range, NCI1, Cora, ..., or a folder with your own data in TU format (see docs/training.md).")
     ] = "digits",
-    model: Annotated[str, typer.Option(help="G2TN: the walker takes all neighbours alike. G2TAN: it learns which to prefer.")] = "G2TN",
+    model: Annotated[
+        str,
+        typer.Option(
+            help="G2TN: the walker takes all neighbours alike. G2TAN: it learns which to prefer. Or another system: GIN, GCN, ..."
+        ),
+    ] = "G2TN",
     protocol: Annotated[str, typer.Option(help="Settings as in the paper's text (paper) or in its authors' code (authors).")] = "paper",
     seed: Annotated[int, typer.Option(min=0, help="Drives split, initial weights and optimiser; the same seed gives the same model.")] = 0,
     out: Annotated[Path | None, typer.Option(help="Folder for the model; by default runs/DATASET-MODEL-PROTOCOL-SEED.")] = None,
@@ -70,12 +75,17 @@ def train(
     from ..files import FolderInUseError
     from ..paper.authors import NETWORKS
     from ..paper.protocols import MODELS, PROTOCOLS, base_run
+    from ..paper.rivals import RIVALS
     from ..paper.splits import split_of
     from ..training.config import Cell
     from ..training.provenance import cores
     from ..training.session import train as train_run
 
-    for option, value, known in (("--model", model, MODELS), ("--protocol", protocol, tuple(PROTOCOLS)), ("--device", device, DEVICES)):
+    for option, value, known in (
+        ("--model", model, (*MODELS, *RIVALS)),
+        ("--protocol", protocol, tuple(PROTOCOLS)),
+        ("--device", device, DEVICES),
+    ):
         check_choice(option, value, known)
     fabric = _fabric(device, devices, precision)
     torch.set_num_threads(threads or max(1, cores() // devices))
@@ -83,6 +93,10 @@ def train(
     name = dataset if data.task == "graph" and "/" in dataset else data.name
     run = base_run(Cell("train", name, model, khop=khop, protocol=protocol), seed, data.task)
     network = {"hidden_channels": width, "num_layers": layers, "walk_length": walk_length, "degree": degree, "dropout": dropout}
+    if model in RIVALS:
+        network = _options_of_rival(
+            model, {"width": width, "layers": layers, "walk_length": walk_length, "degree": degree, "dropout": dropout}
+        )
     training: dict[str, Any] = {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate, "l2": l2, "patience": patience}
     run = replace(
         run,
@@ -126,6 +140,19 @@ def train(
         print(json.dumps({**outcome.record.to_dict(), "model_path": str(folder), "report": None if page is None else str(page)}))
     else:
         _show(outcome, data, folder, page)
+
+
+def _options_of_rival(model: str, given: dict[str, Any]) -> dict[str, Any]:
+    """The options that another system's network has as well; one that it has not is refused."""
+    import inspect
+
+    from ..paper.rivals import RIVALS
+
+    known = inspect.signature(RIVALS[model].network).parameters
+    for name, value in given.items():
+        if value is not None and name not in known:
+            raise typer.BadParameter(f"{model} has no such setting.", param_hint=f"--{name.replace('_', '-')}")
+    return given
 
 
 def _fabric(device: str, devices: int, precision: str) -> Any:

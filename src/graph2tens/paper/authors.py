@@ -20,6 +20,7 @@ from ..nn import G2TANConv, G2TNConv, GraphTensNet, WalkConv
 from ..nn.transition import can_leave
 from ..training.run import Networks
 from ..walks import RandomWalk
+from .rivals import RIVALS
 
 
 class AuthorsConv(WalkConv):
@@ -81,5 +82,7 @@ def authors_net(in_channels: int, out_channels: int, *, conv: str, **options: An
     return GraphTensNet(in_channels, out_channels, conv=convs[conv], **options)
 
 
-NETWORKS: Networks = MappingProxyType({**training.NETWORKS, "authors": authors_net})
+NETWORKS: Networks = MappingProxyType(
+    {**training.NETWORKS, "authors": authors_net, **{name: rival.network for name, rival in RIVALS.items()}}
+)
 """Everything that a run of the paper's tables may train, by the name of its builder."""

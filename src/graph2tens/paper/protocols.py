@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..training.config import Cell, Run, Training
+from .rivals import RIVALS
+from .rivals.runs import rival_run
 
 MODELS = ("G2TN", "G2TAN")
 COMPOUNDS = ("NCI1", "NCI109")
@@ -100,6 +102,8 @@ def network_options(model: str, protocol: str = "paper", task: str = "graph") ->
 def base_run(cell: Cell, seed: int = 0, task: str = "graph") -> Run:
     """The run that a cell stands for when it is no variant: network, training and how to build it, from dataset, model and protocol."""
     task = "node" if cell.dataset in CITATIONS else task
+    if cell.model in RIVALS:
+        return rival_run(cell, seed, task)
     network = network_options(cell.model, cell.protocol, task)
     reading, training = PROTOCOLS[cell.protocol], _NODES if task == "node" else _GRAPHS
     if cell.dataset == "digits":

@@ -22,10 +22,13 @@ from ..training.config import KEY, Run
 from ..training.loop import Epoch
 from ..training.provenance import cores
 from ..training.records import Record
-from ..training.run import perform, prepare
+from ..training.run import CURVE_POINTS, perform, prepare
 from ..training.store import RunStore
 from .authors import NETWORKS
+from .rivals import RIVALS
 from .splits import split_of
+
+RIVAL_CURVE_POINTS = 10  # thousands of runs: their curves must not make the files of records heavy
 
 
 def record_path(out: Path, table: str, trial: bool = False) -> Path:
@@ -129,7 +132,8 @@ def _work(
         def perform_run(run: Run) -> Record:
             data = _load(run.cell.dataset, None if data_root is None else os.fspath(data_root))
             prepared = prepare(run, data, split_of(run, data), networks=NETWORKS)
-            return perform(prepared, on_epoch=lambda epoch, state: on_event(Event("epoch", run, epoch))).record
+            points = RIVAL_CURVE_POINTS if run.cell.model in RIVALS else CURVE_POINTS
+            return perform(prepared, on_epoch=lambda epoch, state: on_event(Event("epoch", run, epoch)), curve_points=points).record
 
         for event in work_through(runs, store, perform_run):
             on_event(event)

@@ -1,4 +1,4 @@
-"""Every row of G2TN and G2TAN in the paper's tables as data, and the runs that fill them."""
+"""Every row of the paper's tables as data, G2TN and G2TAN and the other systems, and the runs that fill them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 
 from ..training.config import Cell, Run
 from .protocols import CITATIONS, COMPOUNDS, DATASETS, MODELS, base_run
+from .rivals import RIVALS
+from .rivals.runs import choice_cells, rivals_for
 from .variants import ABLATIONS, MEANINGS, as_variant
 
 
@@ -20,12 +22,14 @@ class Table:
         source: where it comes from.
         name: for the middle of a sentence.
         cells: its rows, with the authors' settings.
+        rivals: the rows of other systems, which are run when they are named.
     """
 
     heading: str
     source: str
     name: str
     cells: tuple[Cell, ...] = ()
+    rivals: tuple[Cell, ...] = ()
 
 
 def _cells(table: str, datasets: Iterable[str], models: Iterable[str], variants: Iterable[str] = ("base",), khop: int = 0) -> list[Cell]:
@@ -53,7 +57,11 @@ def _differences() -> list[Cell]:
 
 TABLES: Mapping[str, Table] = {
     "nci": Table(
-        "Classifying chemical compounds (NCI1, NCI109)", "the paper's table 1", "compounds", tuple(_cells("nci", COMPOUNDS, MODELS))
+        "Classifying chemical compounds (NCI1, NCI109)",
+        "the paper's table 1",
+        "compounds",
+        tuple(_cells("nci", COMPOUNDS, MODELS)),
+        tuple(_cells("nci", COMPOUNDS, rivals_for("graph"))),
     ),
     "ablation": Table(
         "Taking one ingredient away at a time",
@@ -62,16 +70,27 @@ TABLES: Mapping[str, Table] = {
         tuple(_cells("ablation", COMPOUNDS, MODELS, ABLATIONS)),
     ),
     "citation": Table(
-        "Guessing the subject of scientific articles", "the paper's table 4", "articles", tuple(_cells("citation", CITATIONS, MODELS))
+        "Guessing the subject of scientific articles",
+        "the paper's table 4",
+        "articles",
+        tuple(_cells("citation", CITATIONS, MODELS)),
+        tuple(_cells("citation", CITATIONS, rivals_for("node"))),
     ),
     "khop": Table(
         "The same, with every labelled article far from the others (k hops)",
         "the paper's table 5",
         "articles far apart",
         tuple(cell for khop in (1, 2) for cell in _cells("khop", CITATIONS, MODELS, khop=khop)),
+        tuple(cell for khop in (1, 2) for cell in _cells("khop", CITATIONS, rivals_for("node"), khop=khop)),
     ),
     "differences": Table(
         "Where the authors' code and their text disagree", "not a table of the paper", "differences", tuple(_differences())
+    ),
+    "choices": Table(
+        "Settings of other systems, tried on seed 0",
+        "not a table of the paper",
+        "choices",
+        rivals=tuple(choice_cells(COMPOUNDS, CITATIONS)),
     ),
 }
 
@@ -89,17 +108,22 @@ def plan(
 ) -> list[Run]:
     """All runs of a table, seed by seed so that every cell grows alike. Filters keep the rows they name; None keeps all.
 
+    Other systems than the paper's own are run if `models` names them, or has ``rivals`` for all of them.
+
     With `epochs` runs are trials: they stop after so many epochs and are kept apart from full ones.
     """
     if table not in TABLES:
         raise ValueError(f"`table` must be one of {', '.join(TABLES)} (got {table!r}).")
     if table == "differences" and protocol != "authors":
         raise ValueError("table differences changes single points of the authors' code, so it needs protocol authors.")
-    cells = TABLES[table].cells
+    own, rivals = TABLES[table].cells, TABLES[table].rivals
+    if models is not None:
+        models = [name for given in models for name in ({cell.model: 0 for cell in rivals} if given == "rivals" else [given])]
+    rows = cells = own if models is None and own else (*own, *rivals)
     for name, chosen in (("dataset", datasets), ("model", models), ("variant", variants), ("khop", khops)):
         if chosen is None:
             continue
-        wanted, known = list(chosen), {getattr(cell, name) for cell in TABLES[table].cells}
+        wanted, known = list(chosen), {getattr(cell, name) for cell in rows}
         if unknown := [value for value in wanted if value not in known]:
             raise ValueError(f"table {table} has no {name} {unknown[0]!r}; there is {', '.join(map(str, sorted(known)))}.")
         cells = tuple(cell for cell in cells if getattr(cell, name) in wanted)
@@ -118,5 +142,5 @@ def place(cell: Cell) -> tuple[Any, ...]:
         order = list(known)
         return (order.index(name), "") if name in order else (len(order), name)
 
-    names = rank(cell.dataset, DATASETS), rank(cell.model, MODELS), rank(cell.variant, MEANINGS)
+    names = rank(cell.dataset, DATASETS), rank(cell.model, (*MODELS, *RIVALS)), rank(cell.variant, MEANINGS)
     return rank(cell.table, TABLES), cell.protocol, cell.khop, *names

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..training.config import Run
 from .protocols import ATTENTION_DROPOUT, CITATIONS, MODELS
+from .rivals.runs import CHOICES, Choice
 
 
 def _network(**options: Any) -> Callable[[Run], Run]:
@@ -110,10 +111,11 @@ MEANINGS: Mapping[str, str] = {
     **{name: ablation.meaning for name, ablation in ABLATIONS.items()},
     "Naked": "all ingredients of the architecture removed at once",
     **{name: departure.meaning for name, departure in DEPARTURES.items()},
+    **{name: choice.meaning for name, choice in CHOICES.items()},
 }
 
 
 def as_variant(run: Run) -> Run:
     """The run with the change that its cell's variant names."""
-    variants: Mapping[str, Ablation | Departure] = {**ABLATIONS, **DEPARTURES}
+    variants: Mapping[str, Ablation | Departure | Choice] = {**ABLATIONS, **DEPARTURES, **CHOICES}
     return run if run.cell.variant == "base" else variants[run.cell.variant].change(run)

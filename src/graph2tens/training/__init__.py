@@ -11,7 +11,8 @@ How something new plugs in:
   it a name in a mapping, say it to all functions here as ``networks={**NETWORKS, "GIN": GIN}``, and set ``Run.builder="GIN"``;
   ``Run.network`` holds its keywords, plain JSON. It may have
   ``penalty()`` (what ``Training.l2`` weighs), ``parameter_groups(weight_decay)`` (groups for the optimiser, as PyTorch wants them) and
-  ``walk_options`` (it then gets random walks in the place of edges).
+  ``walk_options`` (it then gets random walks in the place of edges), ``raw_attributes = True`` (on one graph; attributes are not scaled
+  for it, and are CSR where they are sparse) and ``remember(y, nodes, num_nodes)`` (it is told the labels of the training nodes).
 - **A task** other than classification is an objective with a loss and a score (:mod:`graph2tens.training.objectives`), given as
   ``objective=``. Other ways to make batches are a class with the methods of :class:`graph2tens.training.loop.Task`, for
   :func:`graph2tens.training.loop.fit`.

@@ -21,7 +21,7 @@ from .loop import Epoch, Evaluation, Opener, TrainingState, evaluate, fit
 from .objectives import Classification, Objective, auroc
 from .provenance import reset_peak_memory
 from .records import PARTS, Record
-from .tasks import GraphTask, NodeTask
+from .tasks import GraphTask, NodeTask, wants_raw_attributes
 
 CURVE_POINTS = 50
 
@@ -76,9 +76,9 @@ def prepare(
     reset_peak_memory()
     started = time.perf_counter()
     parts = parts or split(dataset, run.seed)
-    scaler = fit_scaler(dataset, parts)
     seed_everything(run.seed, verbose=False)
     network = networks[run.builder](dataset.num_features, dataset.num_classes, **run.network)
+    scaler = AttributeScaler.identity(dataset.num_features) if wants_raw_attributes(network) else fit_scaler(dataset, parts)
     objective = objective or Classification()
     task: GraphTask | NodeTask
     if dataset.task == "node":
@@ -97,8 +97,9 @@ def perform(
     resume: bool = False,
     save_every: float = 10.0,
     on_epoch: Callable[[Epoch, TrainingState], None] | None = None,
+    curve_points: int = CURVE_POINTS,
 ) -> Outcome:
-    """Do a run: train its network in place, then judge it.
+    """Do a run: train its network in place, then judge it. Of its curve the record keeps `curve_points` epochs at most.
 
     Deterministic: the seed decides split, initial weights, the order of batches and dropout. Equal numbers to the last bit need the same
     machine, libraries and number of threads. For the arguments see :func:`graph2tens.training.loop.fit`.
@@ -131,15 +132,15 @@ def perform(
         epochs_limit=run.epochs_limit,
         seconds=state.seconds + time.perf_counter() - prepared.started,
         seconds_per_epoch=float(np.median([epoch.seconds for epoch in state.history])),
-        curve=_curve(state.history, metric),
+        curve=_curve(state.history, metric, curve_points),
         options=run.options(),
     )
     return Outcome(network, state, evaluations, record)
 
 
-def _curve(history: list[Epoch], metric: str) -> dict[str, list[Any]]:
-    """At most 50 epochs, evenly spread, first and last included; a score that is not finite becomes None."""
-    chosen = np.unique(np.linspace(0, len(history) - 1, min(CURVE_POINTS, len(history))).round().astype(int))
+def _curve(history: list[Epoch], metric: str, points: int) -> dict[str, list[Any]]:
+    """At most `points` epochs, evenly spread, first and last included; a score that is not finite becomes None."""
+    chosen = np.unique(np.linspace(0, len(history) - 1, min(points, len(history))).round().astype(int))
     names = {"train_loss": "train_loss", "validation_loss": "validation_loss", "validation_score": f"validation_{metric}"}
     curve: dict[str, list[Any]] = {"epoch": [history[place].epoch for place in chosen]}
     for name, key in names.items():

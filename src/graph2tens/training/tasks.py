@@ -6,6 +6,7 @@ A network is called with ``(x, edge_index, batch, batch_size=graphs)`` for graph
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -106,6 +107,9 @@ class NodeTask:
         y = torch.from_numpy(dataset.labels).to(device)
         parts: Mapping[str, Tensor] = {part: torch.from_numpy(getattr(split, part)).to(device) for part in PARTS}
         self._batches = {part: [Batch(inputs, y[nodes], nodes)] for part, nodes in parts.items()}
+        remember: Any = getattr(network, "remember", None)
+        if remember is not None:
+            remember(y[parts["train"]], parts["train"], y.numel())
         self.objective = objective or Classification()
 
     steps_per_epoch = 1
@@ -126,6 +130,11 @@ def walk_options(network: nn.Module) -> Mapping[str, Any] | None:
     return getattr(network, "walk_options", None)
 
 
+def wants_raw_attributes(network: nn.Module) -> bool:
+    """Whether a network is given attributes as they are in the data, not scaled."""
+    return bool(getattr(network, "raw_attributes", False))
+
+
 def as_batch(batch: GraphBatch, walks: bool = True, weight: float = 1.0) -> Batch:
     """Graphs as arguments of a network; graphs without labels get class 0."""
     y = batch.x.new_zeros(batch.num_graphs, dtype=torch.long) if batch.y is None else batch.y
@@ -137,8 +146,12 @@ def graph_inputs(dataset: GraphDataset, scaler: AttributeScaler, network: nn.Mod
     """The one graph of a node task as arguments of a network."""
     graph, options = dataset.graphs[0], walk_options(network)
     x = scaler.transform(graph.x)
-    if options is None:
+    if options is None and not wants_raw_attributes(network):
         return x.to(device), graph.edge_index.to(device)
     if int(x.count_nonzero()) < SPARSE * x.numel():
-        x = x.to_sparse_csr()  # words of articles: products with 1 % of the entries are that much cheaper
+        with warnings.catch_warnings():  # CSR tensors are in beta state: nothing that a user could act on
+            warnings.simplefilter("ignore")
+            x = x.to_sparse_csr()  # words of articles: products with 1 % of the entries are that much cheaper
+    if options is None:
+        return x.to(device), graph.edge_index.to(device)
     return x.to(device), as_walk(graph.edge_index, x.size(0), **options).to(x.dtype).to(device)

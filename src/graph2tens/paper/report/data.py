@@ -13,6 +13,7 @@ from ...training.config import Cell
 from ...training.records import Record
 from ..numbers import PUBLISHED, Published
 from ..protocols import COMPOUNDS
+from ..rivals import RIVALS
 from ..tables import TABLES, place
 from ..variants import ABLATIONS, DEPARTURES
 from .authors_runs import canonical
@@ -96,6 +97,7 @@ class Study:
     remarks: tuple[str, ...] = ()
     benchmarks: tuple[Mapping[str, Any], ...] = ()
     with_authors: bool = False
+    rivals: tuple[CellResult, ...] = ()  # other systems, which the paper only quotes
 
     @cached_property
     def runs(self) -> tuple[Record, ...]:
@@ -182,7 +184,7 @@ def collect(
     for run in runs:
         groups[run.cell].append(run)
     published = {(p.table, p.dataset, p.model, p.variant, p.khop): p for p in PUBLISHED if p.proposed}
-    begun = {(run.cell.table, run.cell.protocol) for run in parsed}
+    begun = {(run.cell.table, run.cell.protocol) for run in parsed if run.cell.model not in RIVALS}
     cells = set(groups)
     if any(table in TABLES for table, _ in begun) or not parsed:
         cells |= {Cell(*key, protocol="authors") for key in published}
@@ -194,4 +196,19 @@ def collect(
         CellResult(cell, tuple(groups.get(cell, ())), published.get(cell[:5]), authors.get(cell._replace(protocol="authors"), {}))
         for cell in sorted(cells, key=place)
     )
-    return Study(tuple(results), tuple(filter(_is_trial, parsed)), tuple(notes), tuple(benchmarks), bool(authors))
+    own: list[CellResult] = []
+    others: list[CellResult] = []
+    for result in results:
+        if result.cell.model in RIVALS and result.cell.table in TABLES:
+            others.append(replace(result, published=_printed(result.cell)))
+        else:
+            own.append(result)
+    trials = tuple(filter(_is_trial, parsed))
+    return Study(tuple(own), trials, tuple(notes), tuple(benchmarks), bool(authors), tuple(others))
+
+
+def _printed(cell: Cell) -> Published | None:
+    """What the paper quotes of another system."""
+    name = RIVALS[cell.model].printed.get(cell.table)
+    wanted = (cell.table, cell.dataset, name, cell.variant, cell.khop)
+    return next((p for p in PUBLISHED if (p.table, p.dataset, p.model, p.variant, p.khop) == wanted), None)

@@ -8,11 +8,13 @@ from itertools import groupby
 from pathlib import Path
 from statistics import fmean
 
+from ..protocols import MODELS
 from ..variants import DEPARTURES
 from . import sentences, words
 from .data import CellResult, Study, Verdict
 from .departures import Worth, worth
 from .held_out import held_out, luck
+from .rivals import Standing, as_published, contests, grouped, outcome_of
 from .statistics import beyond_by_chance, paired_difference
 
 _WITH_AUTHORS, _OF_AUTHORS = "--authors-runs", ("results", "agreement", "disagreement", "parts")  # the sections that show their runs
@@ -226,8 +228,47 @@ def departures(study: Study) -> str:
     return f"{stated}\n{worths}\nBold: farther from 0 than two standard errors. {words.DASH}: does not apply there.\n"
 
 
+def rivals(study: Study) -> str:
+    """Who wins which table when all systems see the same splits: a line for each data set, and tables that unfold."""
+    found = contests(study)
+    if not found:
+        return "Not run yet.\n"
+    parts = []
+    for title, some in grouped(found):
+        lines = "".join(f"- {escape(line)}\n" for line in map(outcome_of, some) if line)
+        rows = [[escape(text) for text in _standing(contest.name, one)] for contest in some for one in contest.standings]
+        headings = ["Data", "System", "Ours, %", "Splits", "Printed, %", "Against G2TN", "Against G2TAN", "Time of a run", "Parameters"]
+        parts.append(f"**{escape(title)}**\n\n{lines}\n{unfolding('All of them, best first', table(headings, rows, 7))}")
+    return "\n".join(parts)
+
+
+def _standing(data: str, one: Standing) -> list[str]:
+    gaps = [f"{words.gap(gap)} ({gap.pairs})" if (gap := one.against.get(model)) else "" for model in MODELS]
+    time = words.seconds(one.seconds) if one.seconds else ""
+    printed = words.mean_std(one.printed) if one.printed else ""
+    numbers = [words.mean_std(one.result.ours), str(len(one.result.runs)), printed, *gaps, time]
+    return [data, one.name, *numbers, f"{one.parameters:,}" if one.parameters else ""]
+
+
+def unfolding(summary: str, content: str) -> str:
+    """Content that opens with a click, on pages that show Markdown."""
+    return f"<details><summary>{summary}</summary>\n\n{content}\n</details>\n"
+
+
+def sources_met(study: Study) -> str:
+    """Do the systems of table 4 come out as their source printed them, on splits made as theirs?"""
+    rows = []
+    for result, gap in as_published(study):
+        numbers = [words.mean_std(result.ours), str(len(result.runs)), words.mean_std(result.published)]
+        rows.append([result.cell.dataset, result.cell.model, *numbers, words.gap(gap), words.signed(gap.in_standard_errors)])
+    headings = ["Data", "System", "Ours, %", "Splits", "Printed, %", "Difference, points ± 2 SE", "In standard errors"]
+    return table(headings, ([escape(text) for text in row] for row in rows), 5) if rows else "Not run yet.\n"
+
+
 SECTIONS = {
     "results": results,
+    "rivals": rivals,
+    "sources": sources_met,
     "features": without_training,
     "agreement": agreement,
     "disagreement": disagreement,

@@ -7,8 +7,7 @@
 from __future__ import annotations
 
 from . import floors, gin, graphtrans, hgnet, lee, shchur, unet
-from .recipe import Recipe as Recipe
-from .recipe import Rival as Rival
+from .rival import Rival as Rival
 
 RIVALS: dict[str, Rival] = {
     name: rival for family in (lee, gin, hgnet, graphtrans, shchur, unet, floors) for name, rival in family.RIVALS.items()

@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from torch.nn.functional import one_hot, relu
 
 from ...nn.dropout import dropout
-from .recipe import Recipe, Rival
-from .shchur import glorot
-from .shchur import recipe as shchurs_recipe
+from ...training.config import Training
+from .rival import Rival
+from .shchur import glorot, settings
 from .sparse import Edges, WordReader, Words
 
 
@@ -118,22 +118,24 @@ class LabelPropagation(WordReader):
 
 
 RIVALS = {
-    "MLP": Rival(MLP, shchurs_recipe(0.005, 1e-2), "node", "Shchur et al. (2018), tuned settings of their code"),
+    "MLP": Rival(MLP, settings(0.005, 1e-2), "node", "Shchur et al. (2018), tuned settings of their code"),
     "LabelPropagation": Rival(
         LabelPropagation,
-        Recipe(1, 1e-3, watch=None, scaling="binary"),
+        Training(epochs=1, batch_size=None, schedule="constant", l2=0.0),
         "node",
         "Zhou et al. (2004), with the return probability of Shchur et al. (2018)",
     ),
     "SGC": Rival(
         SGC,
-        Recipe(200, 0.2, weight_decay=5e-3, watch="accuracy", scaling="rows"),
+        Training(
+            epochs=200, batch_size=None, learning_rate=0.2, schedule="constant", l2=0.0, weight_decay=5e-3, keep_best=True, watch="score"
+        ),
         "node",
         "Wu et al. (2019), settings of PyG's benchmark",
     ),
     "APPNP": Rival(
         APPNP,
-        Recipe(10_000, 0.01, l2=5e-3 / 2, patience=100, watch="loss", scaling="rows"),
+        Training(epochs=10_000, batch_size=None, learning_rate=0.01, schedule="constant", l2=5e-3 / 2, patience=100, watch_penalty=True),
         "node",
         "Gasteiger et al. (2019)",
     ),

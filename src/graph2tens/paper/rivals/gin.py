@@ -9,8 +9,9 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout
 from torch_geometric.nn import GINConv, global_add_pool
 
+from ...training.config import Training
 from .norm import BatchNorm
-from .recipe import Recipe, Rival
+from .rival import Rival
 
 
 class GIN(nn.Module):
@@ -50,11 +51,11 @@ def _mlp(in_channels: int, width: int) -> nn.Sequential:
 
 
 # Their grid has 128 settings, chosen anew on every fold. Frozen here: width, layers, batch, sum, trained eps.
-_RECIPE = Recipe(1000, 0.01, batch_size=128, schedule="halving", patience=500, watch="accuracy")
+_TRAINING = Training(epochs=1000, batch_size=128, learning_rate=0.01, schedule="step", l2=0.0, patience=500, watch="score")
 
 RIVALS = {
-    "GIN": Rival(GIN, _RECIPE, "graph", "Errica et al. (2020), one setting of their grid", printed={"nci": "GIN"}),
+    "GIN": Rival(GIN, _TRAINING, "graph", "Errica et al. (2020), one setting of their grid", printed={"nci": "GIN"}),
     "GIN+FA": Rival(
-        GIN, _RECIPE, "graph", "Alon & Yahav (2021), settings of GIN", options={"fully_adjacent": True}, printed={"nci": "GIN + FA"}
+        GIN, _TRAINING, "graph", "Alon & Yahav (2021), settings of GIN", options={"fully_adjacent": True}, printed={"nci": "GIN + FA"}
     ),
 }

@@ -4,6 +4,7 @@ table 1, plain GCN and GAT for table 5, all with the settings of their code."""
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -14,9 +15,10 @@ from torch_geometric.nn.pool.edge_pool import UnpoolInfo
 from torch_geometric.utils import add_remaining_self_loops, coalesce, scatter
 
 from ...nn.dropout import dropout
+from ...training.config import Training
 from .louvain import LouvainPooling
 from .norm import BatchNorm
-from .recipe import Recipe, Rival
+from .rival import Rival
 from .shchur import glorot
 from .sparse import WordReader, Words
 
@@ -192,8 +194,10 @@ class PlainStack(WordReader):
         return x
 
 
-_GRAPHS = Recipe(200, 0.005, batch_size=20, weight_decay=1e-4, watch="accuracy")
-_NODES = Recipe(200, 0.005, weight_decay=1e-4, watch="accuracy", scaling="rows")
+_GRAPHS = Training(
+    epochs=200, batch_size=20, learning_rate=0.005, schedule="constant", l2=0.0, weight_decay=1e-4, keep_best=True, watch="score"
+)
+NODES = replace(_GRAPHS, batch_size=None)
 _SOURCE = "Rampášek & Wolf (2021), settings of their code"
 
 
@@ -202,7 +206,7 @@ def _graph_rival(network: Any, printed: str, **options: Any) -> Rival:
 
 
 def _node_rival(network: Any, printed: str, **options: Any) -> Rival:
-    return Rival(network, _NODES, "node", _SOURCE, options, {"khop": printed})
+    return Rival(network, NODES, "node", _SOURCE, options, {"khop": printed})
 
 
 RIVALS = {

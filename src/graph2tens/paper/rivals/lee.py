@@ -13,7 +13,8 @@ from torch.nn.functional import dropout, relu
 from torch_geometric.nn import GCNConv, SAGPooling, global_max_pool, global_mean_pool
 from torch_geometric.nn.aggr import Set2Set as Set2SetReadout
 
-from .recipe import Recipe, Rival
+from ...training.config import Training
+from .rival import Rival
 
 LAYERS = 3
 
@@ -128,12 +129,12 @@ class SAGPoolHierarchical(nn.Module):
 
 
 # Defaults of the public code; its authors searched rate, width, decay and ratio for each data set and did not publish the winners.
-_RECIPE = Recipe(100_000, 5e-4, batch_size=128, weight_decay=1e-4, patience=50, watch="loss")
+_TRAINING = Training(epochs=100_000, batch_size=128, learning_rate=5e-4, schedule="constant", l2=0.0, weight_decay=1e-4, patience=50)
 
 
 def _rival(network: Any, printed: str | None, **options: Any) -> Rival:
     names = {} if printed is None else {"nci": printed}
-    return Rival(network, _RECIPE, "graph", "Lee et al. (2019), defaults of their code", options, names)
+    return Rival(network, _TRAINING, "graph", "Lee et al. (2019), defaults of their code", options, names)
 
 
 RIVALS = {

@@ -15,13 +15,22 @@ from torch.nn.functional import elu, leaky_relu, relu
 from torch_geometric.utils import scatter, softmax
 
 from ...nn.dropout import dropout
-from .recipe import Recipe, Rival
+from ...training.config import Training
+from .rival import Rival
 from .sparse import Edges, WordReader, Words
 
 
-def recipe(learning_rate: float, weight_decay: float) -> Recipe:
+def settings(learning_rate: float, weight_decay: float) -> Training:
     """Settings all four share. TensorFlow's L2 of weight w is w/2 times the sum of squares, which early stopping watches, too."""
-    return Recipe(100_000, learning_rate, l2=weight_decay / 2, patience=50, watch="loss", scaling="binary")
+    return Training(
+        epochs=100_000,
+        batch_size=None,
+        learning_rate=learning_rate,
+        schedule="constant",
+        l2=weight_decay / 2,
+        patience=50,
+        watch_penalty=True,
+    )
 
 
 class TwoLayers(WordReader):
@@ -184,8 +193,8 @@ def _heads_of_vectors(heads: int, width: int) -> Tensor:
 
 _SOURCE = "Shchur et al. (2018), tuned settings of their code"
 RIVALS = {
-    "GCN": Rival(GCN, recipe(0.01, 1e-3), "node", _SOURCE, printed={"citation": "GCN"}),
-    "GAT": Rival(GAT, recipe(0.01, 1e-2), "node", _SOURCE, printed={"citation": "GAT"}),
-    "MoNet": Rival(MoNet, recipe(0.003, 5e-2), "node", _SOURCE, printed={"citation": "MoNet"}),
-    "GraphSAGE": Rival(GraphSAGE, recipe(0.001, 0.1), "node", _SOURCE, printed={"citation": "GraphSage (mean)"}),
+    "GCN": Rival(GCN, settings(0.01, 1e-3), "node", _SOURCE, printed={"citation": "GCN"}),
+    "GAT": Rival(GAT, settings(0.01, 1e-2), "node", _SOURCE, printed={"citation": "GAT"}),
+    "MoNet": Rival(MoNet, settings(0.003, 5e-2), "node", _SOURCE, printed={"citation": "MoNet"}),
+    "GraphSAGE": Rival(GraphSAGE, settings(0.001, 0.1), "node", _SOURCE, printed={"citation": "GraphSage (mean)"}),
 }

@@ -8,7 +8,8 @@ from torch import Tensor, nn
 from torch_geometric.nn import GraphUNet
 from torch_geometric.utils import dropout_edge
 
-from .recipe import Recipe, Rival
+from .hgnet import NODES
+from .rival import Rival
 from .sparse import WordReader, Words
 
 KEPT = (2000, 1000, 500, 200)  # nodes after each pooling
@@ -37,7 +38,7 @@ class UNet(WordReader):
 RIVALS = {
     "g-U-net": Rival(
         UNet,
-        Recipe(200, 0.005, weight_decay=1e-4, watch="accuracy", scaling="rows"),
+        NODES,
         "node",
         "Gao & Ji (2019), settings of Rampášek & Wolf (2021)",
         printed={"khop": "g-U-net"},

@@ -11,6 +11,7 @@ from ..data import Study
 from . import charts, comparison
 from .layout import figure, folded, name, panels, section, side_by_side, split_by
 from .markup import Child, h, page
+from .rivals import rivals
 from .speed import speed
 from .tables import run_columns, table
 
@@ -19,7 +20,7 @@ def render(study: Study, title: str | None = None) -> str:
     """The whole page as text. Of a study with runs of the paper's tables it is a comparison, else the account of a training run."""
     if study.of_paper:
         title = title or "The paper's numbers, measured again"
-        parts = (comparison.introduction, comparison.paper_tables, comparison.seeds, comparison.ablation, comparison.departures)
+        parts = (comparison.introduction, comparison.paper_tables, rivals, comparison.seeds, comparison.ablation, comparison.departures)
         sections: list[Element | None] = [part(study) for part in parts]
     else:
         title = title or f"Training on {words.listing(words.in_order(result.cell.dataset for result in study.cells))}"

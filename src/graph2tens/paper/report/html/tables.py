@@ -246,14 +246,14 @@ def untrained_columns(study: Study) -> list[Column[CellResult]]:
 
 def published_table(name: str, study: Study) -> Element:
     """Everything the paper printed in this table, other methods included, with our means where there are any."""
-    ours = {r.published: r.ours for r in study.cells if r.cell.table == name and r.cell.protocol == "authors"}
+    ours = {r.published: r.ours for r in (*study.cells, *study.rivals) if r.cell.table == name and r.cell.protocol == "authors"}
     columns: list[Column[Published]] = [
         Column("Data", lambda p: f"{p.dataset}, {words.plural(p.khop, 'hop')}" if p.khop else p.dataset),
         Column("Method", lambda p: p.model),
         Column("Paper, %", words.mean_std, lambda p: p.mean),
         Column(
             "Ours, %",
-            lambda p: words.mean_std(ours.get(p)) if p.proposed else words.DASH,
+            lambda p: words.mean_std(ours.get(p)) if p.proposed or p in ours else words.DASH,
             lambda p: summary.mean if (summary := ours.get(p)) else None,
             "with the code's settings",
         ),

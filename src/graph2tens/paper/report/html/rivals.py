@@ -1,0 +1,72 @@
+"""The section of the page that compares every system on the same splits."""
+
+from __future__ import annotations
+
+from xml.etree.ElementTree import Element
+
+from ...protocols import MODELS
+from ...rivals import RIVALS
+from .. import words
+from ..data import Study
+from ..rivals import Contest, Standing, contests, grouped, headline, outcome_of
+from .layout import folded, group, section
+from .markup import Child, h
+from .tables import Column, table
+
+
+def rivals(study: Study) -> Element | None:
+    """Who wins which table when all systems see the same splits; the tables are folded away."""
+    found = contests(study)
+    if not found:
+        return None
+    note = (
+        "The paper took the numbers of other systems from other papers, each with splits of its own. Here each was trained as its authors "
+        "did, on the splits of G2TN, so that seed by seed the same articles and compounds are held out. Differences are taken over the "
+        "seeds that both systems have, ± two standard errors; above and below mean beyond that."
+    )
+    parts: list[Child] = []
+    for title, some in grouped(found):
+        rows = [(contest, standing) for contest in some for standing in contest.standings]
+        lines = h("ul", [h("li", line) for line in map(outcome_of, some) if line])
+        whole = table(f"{title}, best first.", _columns(), rows)
+        parts.append(group(h("h3", title), lines, folded(f"All of them, {words.plural(len(rows), 'row')}", whole)))
+    sources = [[h("dt", name), h("dd", rival.source)] for name, rival in RIVALS.items()]
+    parts.append(folded("Where each system's network and settings come from", h("dl", sources, class_="guide")))
+    return section("rivals", "Every system on the same splits", h("p", h("strong", headline(found))), h("p", note), parts)
+
+
+def _columns() -> list[Column[tuple[Contest, Standing]]]:
+    def against(model: str) -> Column[tuple[Contest, Standing]]:
+        def show(row: tuple[Contest, Standing]) -> Child:
+            gap = row[1].against.get(model)
+            return words.DASH if gap is None else f"{words.gap(gap)} ({gap.pairs})"
+
+        hint = f"this system minus {model} on equal splits, points ± two standard errors (number of splits)"
+        return Column(f"Against {model}", show, lambda row: gap.points if (gap := row[1].against.get(model)) else None, hint)
+
+    return [
+        Column("Data", lambda row: row[0].name),
+        Column("System", lambda row: h("strong", row[1].name) if row[1].name in MODELS else row[1].name),
+        Column("Ours, %", lambda row: words.mean_std(row[1].result.ours), lambda row: _mean(row[1]), "mean ± standard deviation"),
+        Column("Splits", lambda row: str(len(row[1].result.runs)), lambda row: len(row[1].result.runs)),
+        Column(
+            "Printed, %",
+            lambda row: words.mean_std(row[1].printed) if row[1].printed else words.DASH,
+            lambda row: row[1].printed.mean if row[1].printed else None,
+            "in the paper's table; of other systems with splits of their own",
+        ),
+        *(against(model) for model in MODELS),
+        Column(
+            "Time", lambda row: words.seconds(s) if (s := row[1].seconds) else words.DASH, lambda row: row[1].seconds, "of a typical run"
+        ),
+        Column(
+            "Parameters",
+            lambda row: f"{n:,}" if (n := row[1].parameters) else words.DASH,
+            lambda row: row[1].parameters,
+            "numbers that are learned",
+        ),
+    ]
+
+
+def _mean(standing: Standing) -> float | None:
+    return standing.result.ours.mean if standing.result.ours else None

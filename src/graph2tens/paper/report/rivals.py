@@ -1,0 +1,174 @@
+"""Every system on the same splits: the others beside G2TN and G2TAN, seed by seed, and what that says in a few sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import groupby
+from statistics import median
+from typing import NamedTuple
+
+import torch
+
+from ...training.config import Cell
+from ..authors import NETWORKS
+from ..numbers import Published
+from ..protocols import COMPOUNDS, MODELS, base_run
+from ..rivals import RIVALS
+from ..tables import place
+from . import words
+from .data import CellResult, Study
+from .statistics import Difference, Summary, difference, paired_difference
+
+SIZES = {"NCI1": (37, 2), "NCI109": (38, 2), "Cora": (1433, 7), "CiteSeer": (3703, 6), "PubMed": (500, 3)}  # attributes, classes
+SHCHUR_SPLITS = 100  # behind the printed means of table 4, as its source says
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One system in a contest: what it got, what is printed of it, and how far it is from the paper's models on equal splits."""
+
+    result: CellResult
+    against: Mapping[str, Difference]  # this system minus G2TN or G2TAN, over the seeds that both have
+
+    @property
+    def name(self) -> str:
+        return self.result.cell.model
+
+    @property
+    def printed(self) -> Published | None:
+        return self.result.published
+
+    @property
+    def seconds(self) -> float | None:
+        """Of a typical run."""
+        known = [run.seconds for run in self.result.runs if run.seconds is not None]
+        return median(known) if known else None
+
+    @property
+    def parameters(self) -> int | None:
+        cell = self.result.cell
+        return parameters(cell) if cell.model in (*MODELS, *RIVALS) and cell.dataset in SIZES else None
+
+
+class Field(NamedTuple):
+    """What a contest is about: a data set and a way to split it."""
+
+    table: str
+    dataset: str
+    khop: int
+    protocol: str
+
+
+@dataclass(frozen=True)
+class Contest:
+    """All systems that were run on one data set with one way to split it, best first.
+
+    The order is that of the differences from G2TN on equal seeds: means over different seeds also differ by the luck of their splits.
+    """
+
+    field: Field
+    standings: tuple[Standing, ...]
+
+    @property
+    def name(self) -> str:
+        return words.data_name(Cell(*self.field[:2], "", khop=self.field.khop))
+
+    def split_by(self, model: str) -> tuple[list[str], list[str], list[str]]:
+        """Systems above the model by more than two standard errors, within two, and below."""
+        parts: tuple[list[str], list[str], list[str]] = ([], [], [])
+        for standing in self.standings:
+            gap = standing.against.get(model)
+            if gap is not None and standing.name not in MODELS:
+                parts[1 if gap.agrees else 0 if gap.points > 0 else 2].append(standing.name)
+        return parts
+
+
+@cache
+def parameters(cell: Cell) -> int:
+    """Numbers that are learned, counted without taking memory for them."""
+    run = base_run(cell)
+    with torch.device("meta"):
+        network = NETWORKS[run.builder](*SIZES[cell.dataset], **run.network)
+    return sum(parameter.numel() for parameter in network.parameters())
+
+
+def contests(study: Study) -> list[Contest]:
+    """One for each data set and way to split it in which any other system was run."""
+
+    def field(result: CellResult) -> Field:
+        cell = result.cell
+        return Field(cell.table, cell.dataset, cell.khop, cell.protocol)
+
+    others = sorted((r for r in study.rivals if r.runs and r.cell.variant == "base"), key=lambda r: (place(r.cell)[:3], field(r)))
+    found = []
+    for where, group in groupby(sorted(others, key=field), key=field):
+        cells = (Cell(where.table, where.dataset, model, "base", where.khop, where.protocol) for model in MODELS)
+        own = [result for cell in cells if (result := study.result(cell)) and result.runs]
+        features = [r for r in study.untrained() if r.cell.variant == "base" and r.cell.dataset == where.dataset] * (where.table == "nci")
+        bases = {result.cell.model: result.by_seed for result in own}
+        standings = [
+            Standing(result, {model: gap for model, base in bases.items() if (gap := _gap(result, model, base))})
+            for result in (*own, *group, *features)
+        ]
+        found.append(Contest(where, tuple(sorted(standings, key=_rank))))
+    return sorted(found, key=lambda contest: place(contest.standings[0].result.cell)[:4])
+
+
+def _gap(result: CellResult, model: str, base: Mapping[int, float]) -> Difference | None:
+    return None if result.cell.model == model else paired_difference(result.by_seed, base)
+
+
+def _rank(standing: Standing) -> tuple[float, float]:
+    """By the difference from G2TN, which is 0 for itself; what has none (one seed) comes last, by its mean."""
+    mean = standing.result.ours.mean if standing.result.ours else 0.0
+    if standing.name == MODELS[0]:
+        return 0.0, -mean
+    gap = standing.against.get(MODELS[0])
+    return (-gap.points, -mean) if gap is not None else (float("inf"), -mean)
+
+
+def grouped(found: Iterable[Contest]) -> list[tuple[str, list[Contest]]]:
+    """Contests by table and way to split, with what they have in common as a title."""
+    parts = []
+    for (table, protocol), group in groupby(found, key=lambda contest: (contest.field.table, contest.field.protocol)):
+        some = list(group)
+        by = "" if some[0].field.dataset in COMPOUNDS else f", split as in {words.setting(protocol)}"
+        parts.append((f"{words.upper(words.heading(table)[1])}{by}", some))
+    return parts
+
+
+def outcome_of(contest: Contest) -> str:
+    """Who is first, and which systems lie beyond two standard errors of G2TN; empty if no two systems have two seeds in common."""
+    above, level, below = contest.split_by(MODELS[0])
+    if not (above or level or below):
+        return ""
+    best = contest.standings[0]
+    gap = best.against.get(MODELS[0])
+    first = best.name if gap is None else f"{best.name} ({words.gap(gap)} points against {MODELS[0]})"
+    sides = [("above G2TN", above), ("level with it", level), ("below", below)]
+    return f"{contest.name}: first is {first}. " + "; ".join(f"{side}: {words.listing(names)}" for side, names in sides if names) + "."
+
+
+def headline(found: Sequence[Contest]) -> str:
+    """The answer before all tables: of how many contests the paper's models are first, or level with the first."""
+    decided = [contest for contest in found if any(contest.split_by(MODELS[0]))]
+    if not decided:
+        return "No two systems have two seeds in common yet."
+    first = [contest.name for contest in decided if contest.standings[0].name in MODELS]
+    beaten = [contest for contest in decided if contest.split_by(MODELS[0])[0] and contest.split_by(MODELS[1])[0]]
+    text = f"On equal splits G2TN or G2TAN is first in {len(first)} of {len(decided)} comparisons"
+    return f"{text}; in {len(beaten)} some other system is better than both by more than two standard errors."
+
+
+def as_published(study: Study) -> list[tuple[CellResult, Difference]]:
+    """Table 4's systems under the protocol of their source, beside the means that are printed of them."""
+    rows = []
+    for result in study.rivals:
+        printed, cell = result.published, result.cell
+        if cell.table == "citation" and cell.protocol == "paper" and cell.variant == "base" and printed is not None:
+            gap = difference(result.ours, Summary(printed.mean, printed.std, SHCHUR_SPLITS))
+            if gap is not None:
+                rows.append((result, gap))
+    return rows

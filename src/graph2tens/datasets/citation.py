@@ -29,8 +29,9 @@ def file_names(name: str) -> list[str]:
 def read_citation(folder: Path, name: str) -> GraphDataset:
     """One undirected graph: x words (binary, or TF-IDF for PubMed), y classes. The files are not written to.
 
-    As in PyG's Planetoid, duplicate edges and self-loops are dropped, and the 15 nodes of CiteSeer that the files leave out (isolated
-    test nodes) have x = 0 and class 0.
+    As in PyG's Planetoid, duplicate edges and self-loops are dropped, and the 15 nodes of CiteSeer that the files leave out have x = 0
+    and class 0. They are no isolated nodes: each has one edge or two, and ten of them lie in the largest component. (48 other nodes of
+    CiteSeer have words but no edge.)
     """
     name = NAMES[name.lower()]
     parts = {part: checked_bytes(folder / file) for part, file in zip(PARTS, file_names(name), strict=True)}

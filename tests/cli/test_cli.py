@@ -39,7 +39,7 @@ def model(rings, tmp_path_factory):
 # --- help and usage -----------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", ["train", "predict", "reproduce", "report", "features", "classify", "info"])
+@pytest.mark.parametrize("command", ["train", "fit", "predict", "explain", "reproduce", "report", "features", "classify", "info"])
 def test_every_command_explains_itself(command):
     result = call(command, "--help")
     assert result.exit_code == 0

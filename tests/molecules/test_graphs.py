@@ -10,6 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rdkit import Chem
+from rdkit.Chem import Crippen
 from torch_geometric.utils import from_smiles as peer
 
 from graph2tens.molecules import ATOM_COLUMNS, BOND_COLUMNS, from_smiles, parse
@@ -32,7 +33,7 @@ ODD = {
 
 def described(graph) -> tuple[Counter, Counter]:
     """Rows of atoms, and of bonds with both ends, as multisets: what does not depend on the order of atoms."""
-    rows = [tuple(row) for row in graph.x.int().tolist()]
+    rows = [tuple(row) for row in graph.x.mul(1000).round().int().tolist()]  # charges are sums in another order
     bonds = [(rows[i], tuple(e), rows[j]) for (i, j), e in zip(graph.edge_index.T.tolist(), graph.edge_attr.int().tolist(), strict=True)]
     return Counter(rows), Counter(bonds)
 
@@ -89,6 +90,19 @@ def test_columns_say_what_a_chemist_expects():
     [metal] = from_smiles(["[Fe+2]"])
     assert value(metal, 0, "element=metal") == value(metal, 0, "charge=other") == 1
     assert "other" in HYBRIDISATIONS
+
+
+def test_shares_of_logp_add_up_and_charges_are_those_of_rdkit():
+    smiles = "CC(=O)Nc1ccc(O)cc1"
+    [graph] = from_smiles([smiles])
+    molecule = Chem.MolFromSmiles(smiles)
+    total = float(graph.x[:, ATOM_COLUMNS.index("share of logP")].sum())
+    assert total == pytest.approx(Crippen.MolLogP(molecule, includeHs=False), abs=1e-4)
+    charges = graph.x[:, [ATOM_COLUMNS.index("partial charge"), ATOM_COLUMNS.index("partial charge of hydrogens")]]
+    assert float(charges.sum()) == pytest.approx(0, abs=1e-3)
+    assert graph.x[:, ATOM_COLUMNS.index("donor")].nonzero().reshape(-1).tolist() == [3, 8]
+    [metal] = from_smiles(["[Fe+2]"])
+    assert bool(torch.isfinite(metal.x).all())
 
 
 def test_what_cannot_be_read_is_told_with_its_place_and_the_rest_goes_on():

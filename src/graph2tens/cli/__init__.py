@@ -13,7 +13,9 @@ import typer
 from typer.core import TyperGroup
 
 from .classify import classify
+from .explain import explain
 from .features import features
+from .fit import fit
 from .info import info
 from .predict import predict
 from .report import report
@@ -66,9 +68,10 @@ def main(
     """Hypo-elliptic diffusion on graphs: random walks that remember the order of what they saw.
 
     Start with [bold]graph2tens train[/bold], which learns to read handwritten digits in a minute or two and needs no download. Every
-    command explains itself: [bold]graph2tens train --help[/bold].
+    command explains itself: [bold]graph2tens train --help[/bold]. A file of molecules and a measured property is what
+    [bold]graph2tens fit[/bold] is for.
     """
 
 
-for command in (train, predict, reproduce, report, features, classify, info):
+for command in (train, fit, predict, explain, reproduce, report, features, classify, info):
     app.command()(command)

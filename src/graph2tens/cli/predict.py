@@ -1,4 +1,4 @@
-"""`graph2tens predict`: a trained model applied to other data."""
+"""`graph2tens predict`: a model of `train` or of `fit` applied to other data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import DataRoot, Threads
+from .options import DataRoot, Threads, check_choice
 
 if TYPE_CHECKING:
     from ..datasets import GraphDataset
@@ -19,23 +19,48 @@ if TYPE_CHECKING:
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(help="Folder that `graph2tens train` wrote, or one of its .safetensors files.")],
-    data: Annotated[str, typer.Option(help="A data set by name, or a folder in TU format; labels are not needed.")],
+    model: Annotated[
+        Path, typer.Argument(help="Folder that `graph2tens train` or `graph2tens fit` wrote, or a .safetensors file of `train`.")
+    ],
+    molecules: Annotated[Path | None, typer.Argument(help="For a model of `fit`: a file of molecules, as `fit` reads them.")] = None,
+    data: Annotated[
+        str | None, typer.Option(help="For a model of `train`: a data set by name, or a folder in TU format; labels are not needed.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Write a table (CSV) here; by default it is printed.")] = None,
     data_root: DataRoot = None,
     batch_size: Annotated[int, typer.Option(min=1, help="Graphs at a time.")] = 256,
     threads: Threads = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print predictions as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print predictions as JSON, for a model of `train`.")] = False,
+    smiles: Annotated[str | None, typer.Option(help="Molecules: the column of SMILES, found by its name if not given.")] = None,
+    measure_next: Annotated[int | None, typer.Option(min=1, help="Molecules: show so many to measure next.")] = None,
+    prefer: Annotated[str, typer.Option(help="Molecules to measure next: with high or low predictions, or uncertain ones.")] = "high",
+    target: Annotated[str | None, typer.Option(help="Molecules to measure next: by which target, if there are several.")] = None,
 ) -> None:
-    """Predict the class of every graph of a data set (or node of a citation graph) with a trained model.
+    """Predict with a model: the property of every molecule of a file, or the class of every graph (or node) of a data set.
 
-    Each line has the number of the graph, its class, and the probability of every class. If the data has labels, the share of right
-    answers is shown; remember that it means nothing on data the model was trained with.
+    Molecules (a model of [bold]graph2tens fit[/bold]): every line of the file comes back with prediction, standard deviation and 90 %
+    interval (or probabilities), the most similar training molecule, and a flag if even that is unlike; lines that cannot be read say
+    why.
 
-    Example:
+    Graphs (a model of [bold]graph2tens train[/bold]): each line has the number of the graph, its class, and the probability of every
+    class. If the data has labels, the share of right answers is shown; remember that it means nothing on data the model was trained with.
+
+    Examples:
+
+      graph2tens predict model new.csv --out predictions.csv --measure-next 10
 
       graph2tens predict runs/digits-G2TN-paper-0 --data digits --out digits.csv
     """
+    from .molecules import KINDS_OF_NEXT, is_model, predict_file
+
+    check_choice("--prefer", prefer, KINDS_OF_NEXT)
+    if is_model(model):
+        if molecules is None or data is not None:
+            raise typer.BadParameter("this model predicts for a file of molecules; name one, without --data.", param_hint="MOLECULES")
+        predict_file(model, molecules, out, smiles=smiles, jobs=threads, measure_next=measure_next, prefer=prefer, target=target)
+        return
+    if data is None or molecules is not None:
+        raise typer.BadParameter("a model of `graph2tens train` needs the data set it is applied to.", param_hint="--data")
     import torch
 
     from ..datasets import load

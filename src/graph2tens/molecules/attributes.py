@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from rdkit import Chem
 from torch_geometric.data import Data
 
+from . import chemistry
 from .one_smiles import NOT_METALS
 
 ELEMENTS = ("H", "B", "C", "N", "O", "F", "Si", "P", "S", "Cl", "As", "Se", "Br", "I", "Na", "K", "metal", "other")
@@ -44,6 +45,7 @@ ATOM_COLUMNS = (
     *_named("chirality", CHIRALITIES),
     "radical",
     "isotope",
+    *chemistry.COLUMNS,
 )
 """What the columns of ``x`` say of an atom."""
 
@@ -55,7 +57,7 @@ def _index(columns: tuple[str, ...]) -> dict[str, int]:
     return {name: place for place, name in enumerate(columns)}
 
 
-_ATOM, _BOND = _index(ATOM_COLUMNS), _index(BOND_COLUMNS)
+_ATOM, _BOND = _index(ATOM_COLUMNS[: -len(chemistry.COLUMNS)]), _index(BOND_COLUMNS)
 _STEREO = {
     Chem.BondStereo.STEREOE: "E",
     Chem.BondStereo.STEREOTRANS: "E",
@@ -82,6 +84,7 @@ def from_molecule(molecule: Any) -> Data:
         rows += [row, row]
     edge_attr = np.stack(rows) if rows else np.zeros((0, len(BOND_COLUMNS)), dtype=np.float32)
     edge_index = np.array(ends, dtype=np.int64).reshape(-1, 2).T.copy()
+    x = np.concatenate([x, chemistry.of_atoms(molecule)], axis=1)
     return Data(x=torch.from_numpy(x), edge_index=torch.from_numpy(edge_index), edge_attr=torch.from_numpy(edge_attr))
 
 

@@ -1,0 +1,171 @@
+"""A table of molecules and measured values -> what can be learnt from, and a report of what was met on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch_geometric.data import Data
+
+from .parsing import Molecules, parse
+from .tables import MISSING, Table
+
+TASKS = ("auto", "regression", "classification")
+MANY_CLASSES = 30
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Molecules with their targets.
+
+    Attributes:
+        graphs, smiles: of the molecules, canonical.
+        y: (n, targets) numbers; for classification the number of the class; NaN where unknown.
+        lines: the line of each in the file.
+        task: "regression" or "classification".
+        targets: names of the targets.
+        classes: for classification the names of each target's classes; empty lists otherwise.
+        report: what was met, a sentence each, with lines.
+    """
+
+    graphs: list[Data]
+    smiles: list[str]
+    y: NDArray[np.float64]
+    lines: list[int]
+    task: str
+    targets: list[str]
+    classes: list[list[str]]
+    report: list[str] = field(default_factory=list)
+
+
+def read_molecules(
+    table: Table,
+    smiles: str | None = None,
+    *,
+    salts: str = "keep",
+    n_jobs: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Molecules:
+    """The molecules of a table, by the column `smiles` (found by its name where it is not given) or those of an SDF."""
+    column = table.smiles_column(smiles)
+    given: Sequence[Any] = table.columns[column] if column is not None else (table.molecules or [])
+    return parse(given, salts=salts, n_jobs=n_jobs, progress=progress)
+
+
+def measured(table: Table, molecules: Molecules, targets: Sequence[str], task: str = "auto") -> Measured:
+    """Join molecules with their targets: rows without a readable molecule or any known target are left out and told."""
+    if task not in TASKS:
+        raise ValueError(f"`task` must be one of {', '.join(map(repr, TASKS))} (got {task!r}).")
+    if len(set(targets)) < len(targets) or not targets:
+        raise ValueError(f"`targets` must name at least one column, each once (got {list(targets)}).")
+    kinds = {name: _kind(table.column(name, "--target")) for name in targets}
+    if task == "auto":
+        if len(set(kinds.values())) > 1:
+            told = ", ".join(f"{name}: {kind}" for name, kind in kinds.items())
+            raise ValueError(f"all targets of one model must be numbers or all classes (got {told}). Fit several models, or say --task.")
+        task = kinds[targets[0]]
+    report = describe(table, molecules)
+    columns, classes = [], []
+    for name in targets:
+        values, names = _classes(table, name, len(targets)) if task == "classification" else (_numbers(table, name, report), [])
+        columns.append(values)
+        classes.append(names)
+    y = np.stack(columns, axis=1)[molecules.rows]
+    known = ~np.isnan(y).all(axis=1)
+    if (~known).any():
+        report.append(f"{(~known).sum()} molecules have no known target and are left out.")
+    for column, name in enumerate(targets):
+        _check_enough(y[known, column], name, task)
+    kept = np.flatnonzero(known)
+    found = Measured(
+        [molecules.graphs[place] for place in kept],
+        [molecules.smiles[place] for place in kept],
+        y[known],
+        [table.lines[molecules.rows[place]] for place in kept],
+        task,
+        list(targets),
+        classes,
+        report,
+    )
+    found.report.extend(_duplicates(found))
+    return found
+
+
+def describe(table: Table, molecules: Molecules, most: int = 10) -> list[str]:
+    """What could not be read, by line, and what may surprise."""
+    said = [f"{table.unit} {line}: {why}." for line, why in table.problems[:most]]
+    for place, text, why in molecules.problems[:most]:
+        shown = f" {text!r}" if text else ""
+        said.append(f"{table.unit} {table.lines[place]}: no molecule{shown}: {why}.")
+    more = len(molecules.problems) - most
+    if more > 0:
+        said.append(f"... and {more} more {table.unit}s without a readable molecule.")
+    if molecules.salts:
+        first = table.lines[molecules.salts[0]]
+        said.append(f"{len(molecules.salts)} molecules consist of several fragments (salts, mixtures), the first on {table.unit} {first}.")
+    return said
+
+
+def _kind(column: Sequence[str]) -> str:
+    known = {text.strip() for text in column if text.strip().lower() not in MISSING}
+    numbers = set()
+    for text in known:
+        try:
+            numbers.add(float(text))
+        except ValueError:
+            continue
+    texts = len(known) - len(numbers)
+    if known and numbers <= {0.0, 1.0} and not texts:
+        return "classification"
+    # A few entries like ">5" in a column of numbers are slips to be told; a column of words holds classes.
+    return "classification" if texts > len(numbers) else "regression"
+
+
+def _numbers(table: Table, name: str, report: list[str]) -> NDArray[np.float64]:
+    values, problems = table.numbers(name)
+    report += [f"{table.unit} {line}: {why}; taken as unknown." for line, why in problems[:10]]
+    if len(problems) > 10:
+        report.append(f"... and {len(problems) - 10} more entries of {name} that are no numbers.")
+    return values
+
+
+def _classes(table: Table, name: str, count: int) -> tuple[NDArray[np.float64], list[str]]:
+    texts = [text.strip() for text in table.column(name, "--target")]
+    texts = [{"0.0": "0", "1.0": "1"}.get(text, text) for text in texts]
+    names = sorted({text for text in texts if text.lower() not in MISSING})
+    if len(names) > MANY_CLASSES:
+        raise ValueError(f"{name} must have at most {MANY_CLASSES} classes (got {len(names)}). Is it a number? Then say --task regression.")
+    if count > 1 and len(names) > 2:
+        raise ValueError(f"with several targets each must have two classes (got {len(names)} for {name}). Fit a model for it alone.")
+    place = {text: number for number, text in enumerate(names)}
+    return np.array([place.get(text, np.nan) for text in texts]), names
+
+
+def _check_enough(values: NDArray[np.float64], name: str, task: str) -> None:
+    known = values[~np.isnan(values)]
+    if known.size < 10:
+        raise ValueError(f"{name} must be known for at least 10 readable molecules to learn from (got {known.size}).")
+    if task == "classification" and np.unique(known).size < 2:
+        raise ValueError(f"{name} must have molecules of two classes at least (got one class).")
+
+
+def _duplicates(found: Measured) -> list[str]:
+    groups = Molecules(found.graphs, found.smiles, []).duplicates
+    if not groups:
+        return []
+    extra = sum(len(group) - 1 for group in groups)
+    line = found.lines
+    said = f"{extra} molecules occur again under another SMILES or line, for example lines {line[groups[0][0]]} and {line[groups[0][1]]}"
+    apart = [np.nanmax(np.ptp(found.y[group], axis=0), initial=0.0) for group in groups]
+    worst = int(np.argmax(apart))
+    if apart[worst] > 0:
+        first, second = (line[place] for place in groups[worst][:2])
+        said += (
+            f"; they need not agree: by {apart[worst]:.3g} on lines {first} and {second}"
+            if found.task == "regression"
+            else "; some disagree"
+        )
+    return [said + ". All are kept; the estimate keeps them on one side of each split."]

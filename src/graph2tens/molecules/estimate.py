@@ -1,0 +1,96 @@
+"""How good is a model on molecules it has not seen? By cross-validation, with simple baselines on the same folds beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.metrics import roc_auc_score
+
+from .novelty import counts
+from .scaffolds import random_folds, scaffold_folds
+
+Matrix = NDArray[np.float64]
+Integers = NDArray[np.int64]
+INTERVAL = 1.6449  # standard deviations on each side that hold 90 % of a Gaussian
+FOLDS = 5
+MANY = 6000  # molecules beyond which one fold is predicted, not all
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One method's score: root mean squared error (less is better), or AUROC (more is better); the mean over the targets."""
+
+    method: str
+    score: float
+    coverage: float | None = None
+
+
+def folds(smiles: Sequence[str], split: str, seed: int) -> Integers:
+    """(n,) a fold for each molecule; a molecule that occurs twice has one fold."""
+    names = sorted(set(smiles))
+    fold = scaffold_folds(names, FOLDS, seed) if split == "scaffold" else random_folds(len(names), FOLDS, seed)
+    place = {name: number for number, name in enumerate(names)}
+    return fold[[place[name] for name in smiles]]
+
+
+def parts(fold: Integers) -> Iterator[tuple[Integers, Integers]]:
+    """(training, test) rows: every fold once, or the first alone where there are many molecules."""
+    for number in range(1 if fold.size > MANY else int(fold.max()) + 1):
+        test = np.flatnonzero(fold == number)
+        if test.size:
+            yield np.flatnonzero(fold != number), test
+
+
+def rmse(y: Matrix, predicted: Matrix) -> float:
+    """The mean over the targets, unknown entries left out."""
+    errors = np.square(y - predicted)
+    return float(np.mean([np.sqrt(np.nanmean(column)) for column in errors.T if not np.isnan(column).all()]))
+
+
+def coverage(y: Matrix, predicted: Matrix, deviation: Matrix) -> float:
+    """The share of known targets inside the 90 % interval."""
+    known = ~np.isnan(y)
+    return float((np.abs(y - predicted)[known] <= INTERVAL * deviation[known]).mean())
+
+
+def auroc(y: Matrix, scores: Matrix) -> float:
+    """The mean over the targets that have both classes among the known entries. `scores` (n, targets), or (n, classes) for one target."""
+    if y.shape[1] == 1 and scores.shape[1] > 1:
+        shares = scores / scores.sum(axis=1, keepdims=True)
+        present = np.unique(y[:, 0]).astype(int)
+        found = [roc_auc_score(y[:, 0] == c, shares[:, c]) for c in present if 0 < (y[:, 0] == c).mean() < 1]
+        return float(np.mean(found))
+    found = []
+    for truth, score in zip(y.T, scores.T, strict=True):
+        known = ~np.isnan(truth)
+        if np.unique(truth[known]).size == 2:
+            found.append(roc_auc_score(truth[known], score[known]))
+    return float(np.mean(found)) if found else float("nan")
+
+
+def forest(smiles: Sequence[str], y: Matrix, task: str, n_jobs: int | None = None) -> Callable[[Integers, Integers], Matrix]:
+    """Morgan counts and a random forest: predictions of test rows from training rows, target by target."""
+    table = counts(smiles)
+
+    def predict(train: Integers, test: Integers) -> Matrix:
+        columns = []
+        for truth in y.T:
+            known = train[~np.isnan(truth[train])]
+            made: Any = RandomForestRegressor if task == "regression" else RandomForestClassifier
+            model = made(100, max_features=1 / 3 if task == "regression" else "sqrt", random_state=0, n_jobs=n_jobs).fit(
+                table[known], truth[known]
+            )
+            if task == "regression":
+                columns.append(model.predict(table[test]))
+                continue
+            shares = np.zeros((test.size, int(np.nanmax(truth)) + 1))
+            shares[:, model.classes_.astype(int)] = model.predict_proba(table[test])
+            columns.append(shares if y.shape[1] == 1 and shares.shape[1] > 2 else shares[:, 1])
+        return np.column_stack(columns)
+
+    return predict

@@ -1,0 +1,180 @@
+"""`MoleculeModel`: fitted to measured molecules, it predicts others, with error bars or probabilities and a flag for the unfamiliar."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from torch_geometric.data import Data
+
+from ..sklearn import GraphTensClassifier, GraphTensFeatures, GraphTensRegressor
+from . import storage
+from .attributes import ATOM_COLUMNS, BOND_COLUMNS
+from .data import Measured
+from .estimate import MANY, Row, auroc, coverage, folds, forest, parts, rmse
+from .novelty import Familiarity
+
+Matrix = NDArray[np.float64]
+
+
+def molecule_features(**changes: Any) -> GraphTensFeatures:
+    """The features that did best on validation parts of several sets of molecules; see docs/molecules.md for what was tried."""
+    chosen: dict[str, Any] = {"n_layers": 6, "n_functionals": 128, "n_waves": 512, "edges": "nodes", "pooling": "sqrt", "layer_decay": 0.7}
+    return GraphTensFeatures(**{**chosen, **changes})
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """For n molecules and T targets (for one target of several classes: T classes).
+
+    Attributes:
+        values: (n, T) predicted numbers, or probabilities of the second class (of each class).
+        deviations: (n, T) standard deviations of a measurement; None for classification.
+        similarity: (n,) Tanimoto similarity to the most similar training molecule, whose SMILES is in `nearest`.
+        unlike: (n,) True where that is less than training molecules are similar to each other.
+    """
+
+    values: Matrix
+    deviations: Matrix | None
+    similarity: Matrix
+    nearest: list[str]
+    unlike: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class MoleculeModel:
+    """A fitted model.
+
+    Attributes:
+        estimator: the regressor or classifier, fitted.
+        familiarity: fingerprints of the training molecules.
+        task, targets, classes: as in :class:`~graph2tens.molecules.data.Measured`.
+        salts: how molecules of several fragments are read.
+        notes: what people may want to know: the estimate, counts, versions.
+    """
+
+    estimator: Any
+    familiarity: Familiarity
+    task: str
+    targets: list[str]
+    classes: list[list[str]]
+    salts: str = "keep"
+    notes: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def fit(
+        cls, data: Measured, *, features: GraphTensFeatures | None = None, salts: str = "keep", n_jobs: int | None = None, seed: int = 0
+    ) -> MoleculeModel:
+        """Fit to all molecules of `data`."""
+        kind = GraphTensRegressor if data.task == "regression" else GraphTensClassifier
+        made = molecule_features() if features is None else features
+        estimator = kind(made, n_jobs=n_jobs, random_state=seed).fit(data.graphs, encoded(data))
+        return cls(estimator, Familiarity.fit(data.smiles, seed), data.task, data.targets, data.classes, salts)
+
+    def predict(self, graphs: Sequence[Data], smiles: Sequence[str], n_jobs: int | None = None) -> Predictions:
+        """Predictions for graphs of :func:`~graph2tens.molecules.parse` and their canonical SMILES; `n_jobs` threads, same bits."""
+        self.estimator.features_.set_params(n_jobs=n_jobs)
+        values, deviations = answer(self.estimator, list(graphs))
+        similarity, nearest = self.familiarity.nearest(smiles)
+        return Predictions(values, deviations, similarity, nearest, similarity < self.familiarity.least)
+
+    @property
+    def target_names(self) -> list[str]:
+        """What the columns of predictions are: the targets, or the classes of a target of more than two."""
+        if self.task == "classification" and len(self.classes[0]) > 2:
+            return [f"{self.targets[0]}={name}" for name in self.classes[0]]
+        return self.targets
+
+    def target(self, name: str | None) -> int:
+        """The number of a target by its name, which may be left out if there is one alone."""
+        names = self.target_names
+        if name is None and len(names) == 1:
+            return 0
+        if name not in names:
+            raise ValueError(f"--target must be one of {', '.join(map(repr, names))} (got {name!r}).")
+        return names.index(name)
+
+    def save(self, folder: Path) -> None:
+        """Write ``model.json`` and ``model.safetensors``."""
+        known = {"task": self.task, "targets": self.targets, "classes": self.classes, "salts": self.salts, "notes": self.notes}
+        columns = {"atom_columns": list(ATOM_COLUMNS), "bond_columns": list(BOND_COLUMNS)}
+        storage.save(folder, {**known, **columns}, {"estimator": self.estimator, "familiarity": self.familiarity})
+
+    @classmethod
+    def load(cls, folder: Path) -> MoleculeModel:
+        """Read a model, and check that this version describes molecules as the one that fitted it."""
+        text, state = storage.load(folder)
+        if text.get("atom_columns") != list(ATOM_COLUMNS) or text.get("bond_columns") != list(BOND_COLUMNS):
+            raise ValueError(f"{folder} was fitted by a version of graph2tens that describes atoms by other columns. Fit it again.")
+        names = ("task", "targets", "classes", "salts", "notes")
+        missing = [name for name in names if name not in text] + [name for name in ("estimator", "familiarity") if name not in state]
+        if missing:
+            raise ValueError(f"{folder} is no complete model: {missing[0]!r} is missing.")
+        return cls(state["estimator"], state["familiarity"], **{name: text[name] for name in names})
+
+
+def encoded(data: Measured) -> Matrix:
+    """Targets as the estimators take them: one class of several becomes a label of 0 and 1 for each class."""
+    if data.task == "classification" and len(data.classes[0]) > 2:
+        return np.asarray(data.y[:, :1] == np.arange(len(data.classes[0])), dtype=np.float64)
+    return data.y
+
+
+def answer(estimator: Any, X: Any) -> tuple[Matrix, Matrix | None]:
+    """What an estimator of graphs, or its head for a table, says: numbers and deviations, or probabilities and None."""
+    if hasattr(estimator, "predict_proba"):
+        return np.asarray(estimator.predict_proba(X)), None
+    values, deviations = estimator.predict(X, return_std=True)
+    return np.asarray(values), np.asarray(deviations)
+
+
+def cross_validate(
+    model: MoleculeModel,
+    data: Measured,
+    *,
+    split: str = "random",
+    baselines: bool = True,
+    n_jobs: int | None = None,
+    seed: int = 0,
+    progress: Callable[[str], None] = lambda step: None,
+) -> tuple[list[Row], Matrix, Matrix | None]:
+    """Scores on molecules not learnt from, and the predictions they rest on: NaN for molecules of folds that were not predicted.
+
+    The features, which no target has a part in, are those of the model; the head learns anew for every fold, its choices included. With
+    more than 6,000 molecules, one fold of five is predicted.
+    """
+    y, fold = encoded(data), folds(data.smiles, split, seed)
+    values, deviations = np.full(y.shape, np.nan), np.full(y.shape, np.nan)
+    simple, mean = np.full(y.shape, np.nan), np.full(y.shape, np.nan)
+    few = len(y) <= MANY
+    features = model.estimator.features_
+    table = features.transform(data.graphs) if few else None
+    guess = forest(data.smiles, y, data.task, n_jobs) if baselines else None
+    for number, (train, test) in enumerate(parts(fold)):
+        progress(f"fold {number + 1}")
+        if table is not None:
+            head = clone(model.estimator.head_).fit(table[train], y[train], groups=features.column_groups_)
+            found = answer(head, table[test])
+        else:
+            learner = clone(model.estimator).fit([data.graphs[place] for place in train], y[train])
+            found = answer(learner, [data.graphs[place] for place in test])
+        values[test] = found[0]
+        if found[1] is not None:
+            deviations[test] = found[1]
+        mean[test] = np.nanmean(y[train], axis=0)
+        if guess is not None:
+            simple[test] = guess(train, test)
+    seen = ~np.isnan(values[:, 0])
+    regression = data.task == "regression"
+    score = rmse if regression else auroc
+    covered = coverage(y[seen], values[seen], deviations[seen]) if regression else None
+    rows = [Row("graph2tens", score(y[seen], values[seen]), covered)]
+    if guess is not None:
+        rows.append(Row("random forest on Morgan counts", score(y[seen], simple[seen])))
+        rows.append(Row("always the mean" if regression else "always the same", score(y[seen], mean[seen]) if regression else 0.5))
+    return rows, values, deviations if regression else None

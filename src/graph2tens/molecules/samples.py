@@ -1,0 +1,118 @@
+"""A few dozen everyday molecules for tests and a first try, with a property that RDKit computes: the topological polar surface area."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from rdkit import Chem
+from rdkit.Chem import rdMolDescriptors
+
+SAMPLES = {
+    "water": "O",
+    "methane": "C",
+    "ammonia": "N",
+    "methanol": "CO",
+    "ethanol": "CCO",
+    "propanol": "CCCO",
+    "isopropanol": "CC(C)O",
+    "butanol": "CCCCO",
+    "hexanol": "CCCCCCO",
+    "ethylene glycol": "OCCO",
+    "glycerol": "OCC(O)CO",
+    "acetone": "CC(C)=O",
+    "butanone": "CCC(C)=O",
+    "cyclohexanone": "O=C1CCCCC1",
+    "formic acid": "OC=O",
+    "acetic acid": "CC(=O)O",
+    "butyric acid": "CCCC(=O)O",
+    "lactic acid": "CC(O)C(=O)O",
+    "oxalic acid": "OC(=O)C(=O)O",
+    "citric acid": "OC(=O)CC(O)(CC(=O)O)C(=O)O",
+    "ethyl acetate": "CCOC(C)=O",
+    "diethyl ether": "CCOCC",
+    "tetrahydrofuran": "C1CCOC1",
+    "dioxane": "C1COCCO1",
+    "hexane": "CCCCCC",
+    "octane": "CCCCCCCC",
+    "cyclohexane": "C1CCCCC1",
+    "isoprene": "CC(=C)C=C",
+    "limonene": "CC1=CCC(CC1)C(C)=C",
+    "menthol": "CC(C)C1CCC(C)CC1O",
+    "camphor": "CC1(C)C2CCC1(C)C(=O)C2",
+    "benzene": "c1ccccc1",
+    "toluene": "Cc1ccccc1",
+    "xylene": "Cc1ccccc1C",
+    "styrene": "C=Cc1ccccc1",
+    "naphthalene": "c1ccc2ccccc2c1",
+    "anthracene": "c1ccc2cc3ccccc3cc2c1",
+    "biphenyl": "c1ccc(cc1)c1ccccc1",
+    "phenol": "Oc1ccccc1",
+    "catechol": "Oc1ccccc1O",
+    "anisole": "COc1ccccc1",
+    "aniline": "Nc1ccccc1",
+    "nitrobenzene": "[O-][N+](=O)c1ccccc1",
+    "benzoic acid": "OC(=O)c1ccccc1",
+    "benzaldehyde": "O=Cc1ccccc1",
+    "vanillin": "COc1cc(C=O)ccc1O",
+    "eugenol": "COc1cc(CC=C)ccc1O",
+    "chlorobenzene": "Clc1ccccc1",
+    "chloroform": "ClC(Cl)Cl",
+    "dichloromethane": "ClCCl",
+    "pyridine": "c1ccncc1",
+    "pyrrole": "c1cc[nH]c1",
+    "furan": "c1ccoc1",
+    "thiophene": "c1ccsc1",
+    "imidazole": "c1c[nH]cn1",
+    "indole": "c1ccc2[nH]ccc2c1",
+    "quinoline": "c1ccc2ncccc2c1",
+    "piperidine": "C1CCNCC1",
+    "morpholine": "C1COCCN1",
+    "triethylamine": "CCN(CC)CC",
+    "acetonitrile": "CC#N",
+    "dimethylformamide": "CN(C)C=O",
+    "acetamide": "CC(N)=O",
+    "urea": "NC(N)=O",
+    "dimethyl sulfoxide": "CS(C)=O",
+    "glycine": "NCC(=O)O",
+    "alanine": "C[C@H](N)C(=O)O",
+    "serine": "N[C@@H](CO)C(=O)O",
+    "phenylalanine": "N[C@@H](Cc1ccccc1)C(=O)O",
+    "tyrosine": "N[C@@H](Cc1ccc(O)cc1)C(=O)O",
+    "tryptophan": "N[C@@H](Cc1c[nH]c2ccccc12)C(=O)O",
+    "dopamine": "NCCc1ccc(O)c(O)c1",
+    "serotonin": "NCCc1c[nH]c2ccc(O)cc12",
+    "adrenaline": "CNCC(O)c1ccc(O)c(O)c1",
+    "histamine": "NCCc1c[nH]cn1",
+    "caffeine": "Cn1cnc2c1c(=O)n(C)c(=O)n2C",
+    "theobromine": "Cn1cnc2c1c(=O)[nH]c(=O)n2C",
+    "nicotine": "CN1CCCC1c1cccnc1",
+    "aspirin": "CC(=O)Oc1ccccc1C(=O)O",
+    "salicylic acid": "OC(=O)c1ccccc1O",
+    "paracetamol": "CC(=O)Nc1ccc(O)cc1",
+    "ibuprofen": "CC(C)Cc1ccc(cc1)C(C)C(=O)O",
+    "naproxen": "COc1ccc2cc(ccc2c1)C(C)C(=O)O",
+    "benzocaine": "CCOC(=O)c1ccc(N)cc1",
+    "lidocaine": "CCN(CC)CC(=O)Nc1c(C)cccc1C",
+    "sulfanilamide": "Nc1ccc(cc1)S(N)(=O)=O",
+    "metformin": "CN(C)C(=N)NC(N)=N",
+    "isoniazid": "NNC(=O)c1ccncc1",
+    "nicotinamide": "NC(=O)c1cccnc1",
+    "ascorbic acid": "OCC(O)C1OC(=O)C(O)=C1O",
+    "glucose": "OCC1OC(O)C(O)C(O)C1O",
+    "sucrose": "OCC1OC(OC2(CO)OC(CO)C(O)C2O)C(O)C(O)C1O",
+    "adenine": "Nc1ncnc2[nH]cnc12",
+    "uracil": "O=c1cc[nH]c(=O)[nH]1",
+    "thymine": "Cc1c[nH]c(=O)[nH]c1=O",
+    "cyclopentadecanone": "O=C1CCCCCCCCCCCCCC1",
+}
+PROPERTY = "polar_area"
+
+
+def write_samples(path: Path) -> None:
+    """A CSV with the columns name, smiles and polar_area (in square ångström)."""
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["name", "smiles", PROPERTY])
+        for name, smiles in SAMPLES.items():
+            writer.writerow([name, smiles, f"{rdMolDescriptors.CalcTPSA(Chem.MolFromSmiles(smiles)):.2f}"])

@@ -14,11 +14,12 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "graph2tens"
 # In the order of the theory. A file imports what stands before it; whoever reads down to `diffusion` knows the definition.
 ORDER = [
+    "lazy",
     "files",
     "checks",
     "algebra",
     "walks",
-    "subdivide",
+    "subdivision",
     "sequences",
     "operators",
     "diffusion",

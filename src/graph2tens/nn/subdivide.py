@@ -6,11 +6,11 @@ import torch
 from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 
-from ..subdivide import subdivide
+from ..subdivision import subdivide
 
 
 class Subdivide(BaseTransform):  # type: ignore[misc]
-    """Attributes of edges become attributes of nodes on them, for layers that read nodes alone; see :mod:`graph2tens.subdivide`.
+    """Attributes of edges become attributes of nodes on them, for layers that read nodes alone; see :mod:`graph2tens.subdivision`.
 
     ``x`` gets the edges' columns after the nodes', ``edge_attr`` goes, ``on_edge`` (num_nodes,) is True for the nodes of edges, which
     follow the others: mask by it what is said of nodes.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from ..subdivide import subdivide
+from ..subdivision import subdivide
 from .inputs import OneGraph
 
 EDGES = ("auto", "nodes", "mean")

@@ -22,12 +22,29 @@ Files: ``config`` what a run is, ``records`` and ``store`` finished runs, ``obje
 loop itself, ``checkpoint`` and ``saved`` what is in a folder, ``run`` from description to record, ``session`` the function :func:`train`.
 """
 
-from .config import Cell as Cell
-from .config import Run as Run
-from .config import Training as Training
-from .loop import DivergedError as DivergedError
-from .records import Record as Record
-from .run import NETWORKS as NETWORKS
-from .run import Outcome as Outcome
-from .saved import load_model as load_model
-from .session import train as train
+from typing import TYPE_CHECKING
+
+from ..lazy import on_first_use
+
+if TYPE_CHECKING:  # the same names are imported on first use, below: reading records needs no PyTorch
+    from .config import Cell as Cell
+    from .config import Run as Run
+    from .config import Training as Training
+    from .loop import DivergedError as DivergedError
+    from .records import Record as Record
+    from .run import NETWORKS as NETWORKS
+    from .run import Outcome as Outcome
+    from .saved import load_model as load_model
+    from .session import train as train
+else:
+    __getattr__, __dir__ = on_first_use(
+        __name__,
+        {
+            "config": ["Cell", "Run", "Training"],
+            "loop": ["DivergedError"],
+            "records": ["Record"],
+            "run": ["NETWORKS", "Outcome"],
+            "saved": ["load_model"],
+            "session": ["train"],
+        },
+    )

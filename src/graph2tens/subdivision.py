@@ -75,7 +75,7 @@ def subdivide(
     *,
     directed: bool = False,
 ) -> Subdivision:
-    """Put a node on every edge; see :mod:`graph2tens.subdivide` for what that means for each kind of edge.
+    """Put a node on every edge; see :mod:`graph2tens.subdivision` for what that means for each kind of edge.
 
     Args:
         edge_index: (2, E); undirected graphs list both directions, as in PyG.

@@ -24,6 +24,8 @@ from graph2tens.sklearn import (
     GraphTensFeatures,
     GraphTensKernel,
     GraphTensRegressor,
+    LandmarkGP,
+    LeastSquaresClassifier,
     ValidatedGP,
     ValidatedSVC,
     WeisfeilerLehman,
@@ -45,7 +47,9 @@ each_classifier = pytest.mark.parametrize("name", ["classifier", "network"])
 X, Y = rings_and_paths(24)
 
 
-@parametrize_with_checks([ValidatedSVC(), ValidatedGP(), *(clone(estimator) for estimator in ESTIMATORS.values())])
+@parametrize_with_checks(
+    [ValidatedSVC(), ValidatedGP(), LandmarkGP(), LeastSquaresClassifier(), *(clone(estimator) for estimator in ESTIMATORS.values())]
+)
 def test_the_checks_of_scikit_learn_that_apply_to_graphs(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -174,20 +178,20 @@ def test_wrong_targets_are_named(name):
 def test_the_classifier_chooses_by_the_validation_data_alone_and_does_not_train_on_it():
     classifier = GraphTensClassifier(FEATURES, C=(0.1, 1, 10), gamma=(0.3, 3), random_state=0)
     classifier.fit(X[:16], Y[:16], X[16:], Y[16:])
-    assert classifier.svm_.svc_.shape_fit_[0] == 16
-    best = max(classifier.svm_.validation_table_, key=lambda row: row["log_likelihood"])
-    assert (best["C"], best["gamma"]) == (classifier.svm_.C_, classifier.svm_.gamma_)
-    assert best["accuracy"] == classifier.svm_.validation_accuracy_ == classifier.score(X[16:], Y[16:])
+    assert classifier.head_.svc_.shape_fit_[0] == 16
+    best = max(classifier.head_.validation_table_, key=lambda row: row["log_likelihood"])
+    assert (best["C"], best["gamma"]) == (classifier.head_.C_, classifier.head_.gamma_)
+    assert best["accuracy"] == classifier.head_.validation_accuracy_ == classifier.score(X[16:], Y[16:])
     # other validation answers, other choice of temperature; the same training data, the same columns
     turned = clone(classifier).fit(X[:16], Y[:16], X[16:], Y[16:][::-1])
-    np.testing.assert_array_equal(turned.svm_.standardiser_.shift, classifier.svm_.standardiser_.shift)
-    assert turned.svm_.validation_accuracy_ < classifier.svm_.validation_accuracy_
+    np.testing.assert_array_equal(turned.head_.standardiser_.shift, classifier.head_.standardiser_.shift)
+    assert turned.head_.validation_accuracy_ < classifier.head_.validation_accuracy_
 
 
 @pytest.mark.parametrize(("validation", "refit", "trained"), [(0.25, True, 24), (0.25, False, 18), (4, True, 24), ("auto", False, 24)])
 def test_graphs_set_aside_are_trained_on_after_the_choice(validation, refit, trained):
     classifier = GraphTensClassifier(FEATURES, C=(1,), gamma=(1,), validation=validation, refit=refit, random_state=0).fit(X, Y)
-    assert classifier.svm_.svc_.shape_fit_[0] == trained
+    assert classifier.head_.svc_.shape_fit_[0] == trained
 
 
 @pytest.mark.parametrize("validation", [0, -1, 1, True, "all"])
@@ -208,15 +212,15 @@ def test_class_weights_are_those_of_the_users_classes(classes):
 
 def test_the_classifier_hands_class_weights_on_and_a_fold_may_lack_a_class():
     weighted = GraphTensClassifier(FEATURES, C=1, gamma=1, class_weight={"ring": 9.0}, random_state=0).fit(X, Y)
-    assert weighted.svm_.svc_.class_weight_.tolist() == [1, 9]
+    assert weighted.head_.svc_.class_weight_.tolist() == [1, 9]
     rare = ["rare", *Y[1:]]
     weighted = GraphTensClassifier(FEATURES, C=1, gamma=1, class_weight={"rare": 9.0}, random_state=0).fit(X, rare)
-    assert weighted.svm_.svc_.class_weight_.tolist() == [1, 9, 1]
+    assert weighted.head_.svc_.class_weight_.tolist() == [1, 9, 1]
 
 
 def test_a_number_is_the_only_candidate():
     search = GridSearchCV(GraphTensClassifier(FEATURES, gamma=0.5, random_state=0), {"C": [1, 10.0]}, cv=2, error_score="raise").fit(X, Y)
-    svm = search.best_estimator_.svm_
+    svm = search.best_estimator_.head_
     assert [(row["C"], row["gamma"]) for row in svm.validation_table_] == [(search.best_params_["C"], 0.5)]
     one, same = (GraphTensClassifier(FEATURES, C=C, gamma=np.float32(0.5), random_state=0).fit(X, Y) for C in (3, [3.0]))
     np.testing.assert_array_equal(one.predict_proba(X), same.predict_proba(X))
@@ -227,8 +231,9 @@ def test_a_number_is_the_only_candidate():
     "value", [(), "scale", ["1", "2"], None, 0, [1.0, -1.0], np.nan, np.inf, True, [[1.0]], [[1.0], [1.0, 2.0]]], ids=str
 )
 def test_wrong_candidates_are_named(name, value):
-    with pytest.raises(ValueError, match=f"`{name}` must be a positive number or a list of them"):
-        GraphTensClassifier(FEATURES, **{name: value}).fit(X, Y)
+    if (name, value) != ("gamma", None):  # which stands for the candidates of the head
+        with pytest.raises(ValueError, match=f"`{name}` must be a positive number or a list of them"):
+            GraphTensClassifier(FEATURES, **{name: value}).fit(X, Y)
     with pytest.raises(ValueError, match=f"`{name}` must"):
         ValidatedSVC(**{name: value}).fit(np.eye(4), [0, 1, 0, 1])
 

@@ -148,5 +148,5 @@ def test_wrong_validation_data_is_named():
     x, y = table()
     with pytest.raises(ValueError, match="`y_val` must come with `X_val`"):
         ValidatedGP().fit(x, y, y_val=y)
-    with pytest.raises(ValueError, match="must have the 1 targets of `y`"):
+    with pytest.raises(ValueError, match="must have 1 targets, as before"):
         ValidatedGP().fit(x, y, x, np.stack([y, y], axis=1))

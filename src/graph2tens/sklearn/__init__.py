@@ -2,6 +2,8 @@
 
 from .classifier import GraphTensClassifier as GraphTensClassifier
 from .features import GraphTensFeatures as GraphTensFeatures
+from .heads.landmark_gp import LandmarkGP as LandmarkGP
+from .heads.least_squares import LeastSquaresClassifier as LeastSquaresClassifier
 from .heads.validated_gp import ValidatedGP as ValidatedGP
 from .heads.validated_svc import ValidatedSVC as ValidatedSVC
 from .kernel import GraphTensKernel as GraphTensKernel

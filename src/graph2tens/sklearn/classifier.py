@@ -1,4 +1,4 @@
-"""`GraphTensClassifier`: random features and an SVM that chooses its own C and width."""
+"""`GraphTensClassifier`: random features and a head that chooses its own settings: an SVM, or least squares for labels and many graphs."""
 
 from __future__ import annotations
 
@@ -8,40 +8,53 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .base import WithFeatures
+from .base import WithFeatures, in_blocks, learn_in_blocks
 from .features import GraphTensFeatures, own_features
+from .heads.answers import as_dictionaries
 from .heads.distances import candidates
+from .heads.least_squares import LeastSquaresClassifier
 from .heads.validated_svc import ValidatedSVC
 from .inputs import as_graphs
-from .targets import check_targets
+from .targets import check_labels, check_targets, has_labels, share_right
 
 
 class GraphTensClassifier(WithFeatures, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    r"""Classify graphs without training a network: :class:`GraphTensFeatures` and :class:`ValidatedSVC`.
+    r"""Classify graphs without training a network: :class:`GraphTensFeatures` and a head that learns from them.
+
+    The head is :class:`ValidatedSVC` for one class per graph; :class:`LeastSquaresClassifier` for several labels per graph, for more
+    than 4,000 graphs (with landmarks, in time and memory linear in the graphs), and for streams (:meth:`partial_fit`).
 
     Args:
         features: the transformer; by default ``GraphTensFeatures()``. Any transformer of lists of graphs will do. Its
             `random_state` and `n_jobs` are those of the classifier unless it has its own. Give ``features=GraphTensFeatures()`` to
             search over its arguments: ``GridSearchCV(GraphTensClassifier(GraphTensFeatures()), {"features__degree": [1, 2]})``.
-        C, gamma, validation, refit, class_weight, tol: of the SVM, see :class:`ValidatedSVC`.
+        landmarks: None for the exact kernel; a number for least squares with as many landmarks; ``"auto"``: None up to 4,000 graphs,
+            1,500 beyond.
+        gamma: candidates for the width of the kernel; None for those of the head.
+        C, validation, refit, tol: of the SVM, see :class:`ValidatedSVC`.
+        class_weight: of the head.
         n_jobs: threads; None is 1, -1 is all cores.
         random_state: an integer makes everything reproducible.
         verbose: progress, as joblib has it.
 
     Attributes:
-        classes_: class labels.
+        classes_: class labels; for several labels a list with [0, 1] for each.
         features_: the fitted transformer.
-        svm_: the fitted :class:`ValidatedSVC`, which knows what was chosen: ``svm_.C_``, ``svm_.gamma_``, ``svm_.validation_accuracy_``.
+        head_: the fitted head, which knows what was chosen: for an SVM ``head_.C_``, ``head_.gamma_``, ``head_.validation_accuracy_``, for
+            least squares ``head_.gp_.gamma_``, ``head_.gp_.noise_``, ``head_.gp_.rmse_``.
     """
 
     def __init__(
         self,
         features: GraphTensFeatures | None = None,
         *,
+        landmarks: int | str | None = "auto",
         C: float | Sequence[float] = (1.0, 3.0, 10.0, 100.0),
-        gamma: float | Sequence[float] = (0.1, 0.5, 1.0, 2.0, 4.0),
+        gamma: float | Sequence[float] | None = None,
         validation: float | int | str = "auto",
         refit: bool = True,
         class_weight: Any = None,
@@ -51,6 +64,7 @@ class GraphTensClassifier(WithFeatures, ClassifierMixin, BaseEstimator):  # type
         verbose: int = 0,
     ) -> None:
         self.features = features
+        self.landmarks = landmarks
         self.C = C
         self.gamma = gamma
         self.validation = validation
@@ -62,38 +76,89 @@ class GraphTensClassifier(WithFeatures, ClassifierMixin, BaseEstimator):  # type
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> Self:
-        """Compute features, choose C and gamma, fit the SVM.
+        """Compute features, and let the head choose and learn.
 
         Args:
             X: list of graphs; see :mod:`graph2tens.sklearn.inputs`.
-            y: their classes.
-            X_val, y_val: graphs and classes to choose C and gamma by; nothing else is learnt from them.
+            y: (n,) classes, or (n, labels) of 1, 0, and NaN where unknown.
+            X_val, y_val: graphs and answers to choose by; nothing else is learnt from them.
         """
-        for name in ("C", "gamma"):  # before the features are computed, which takes time
-            candidates(getattr(self, name), name)
+        self._check_candidates()  # before the features are computed, which takes time
         graphs = as_graphs(X)
-        y = check_targets(y, len(graphs))
-        made = own_features(self)
-        names = ("C", "gamma", "validation", "refit", "class_weight", "tol", "n_jobs", "random_state", "verbose")
-        svm = ValidatedSVC(**{name: getattr(self, name) for name in names})
-        table = made.fit(graphs).transform(graphs)
+        several, landmarks = has_labels(y), self._landmarks(len(graphs))
+        answers = check_labels(y, len(graphs)) if several else check_targets(y, len(graphs))
+        made = own_features(self).fit(graphs)
+        groups = getattr(made, "column_groups_", None)
         table_val = None if X_val is None else made.transform(X_val)
-        self.svm_ = svm.fit(table, y, table_val, y_val, getattr(made, "column_groups_", None))
-        self.features_, self.classes_ = made, svm.classes_
+        if landmarks is None:
+            head = self._least_squares(None) if several else self._svm()
+            head.fit(made.transform(graphs), answers, table_val, y_val, groups)
+        else:
+            known = ~np.isnan(answers) if several else answers[:, None] == np.unique(answers)
+            head = self._least_squares(landmarks, all_answers=answers)
+            options = {"classes": np.unique(answers), "X_val": table_val, "y_val": y_val, "groups": groups}
+            learn_in_blocks(made, head, graphs, answers, known, check_random_state(self.random_state), **options)
+            head.settle()
+        self.head_, self.features_, self.classes_ = head, made, head.classes_
+        return self
+
+    @available_if(lambda self: self.landmarks is not None)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+        """Learn from further graphs as well, by least squares with landmarks.
+
+        The first call fixes the features, the landmarks and the width, so it should have some thousand graphs like those to come.
+
+        Args:
+            X, y: as in :meth:`fit`.
+            classes: all classes, if the first graphs may lack some.
+        """
+        graphs = as_graphs(X)
+        if not hasattr(getattr(self, "head_", None), "partial_fit"):  # a fit with all graphs cannot go on
+            self._check_candidates()
+            self.features_ = own_features(self).fit(graphs)
+            self.head_ = self._least_squares(self._landmarks(None))
+        self.head_.partial_fit(self.features_.transform(graphs), y, classes, groups=getattr(self.features_, "column_groups_", None))
+        self.classes_ = self.head_.classes_
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each graph."""
-        return self._svm().predict(self.features_.transform(X))
+        """The class of each graph, or (n, labels) of 0 and 1."""
+        return self._answer(X, "predict")
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Probability of each class, in the order of ``classes_``; the likeliest class is the one :meth:`predict` answers."""
-        return self._svm().predict_proba(self.features_.transform(X))
+        """Probability of each class, in the order of ``classes_``; for several labels (n, labels), the probability of 1.
+
+        The likeliest class is the one :meth:`predict` answers.
+        """
+        return self._answer(X, "predict_proba")
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """The SVM's decisions: (n,) for two classes, positive for the second; (n, classes) for more."""
-        return self._svm().decision_function(self.features_.transform(X))
+        """(n,) for two classes, positive for the second, (n, classes) for more; for several labels (n, labels), positive for 1."""
+        return self._answer(X, "decision_function")
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of right answers, of several labels among the known ones."""
+        return share_right(y, self.predict(X), sample_weight)
+
+    def _answer(self, X: Any, question: str) -> NDArray[Any]:
+        check_is_fitted(self, "head_")
+        answers: NDArray[Any] = in_blocks(self.features_, X, getattr(self.head_, question))
+        return answers
+
+    def _check_candidates(self) -> None:
+        candidates(self.C, "C")
+        if self.gamma is not None:
+            candidates(self.gamma, "gamma")
 
     def _svm(self) -> ValidatedSVC:
-        check_is_fitted(self, "svm_")
-        return self.svm_
+        names = ("C", "validation", "refit", "class_weight", "tol", "n_jobs", "random_state", "verbose")
+        return ValidatedSVC(**{name: getattr(self, name) for name in names}, **self._width())
+
+    def _least_squares(self, landmarks: int | None, all_answers: Any = None) -> LeastSquaresClassifier:
+        weight = self.class_weight
+        if isinstance(weight, str) and all_answers is not None:  # a stream of blocks must know the shares of the classes beforehand
+            weight = as_dictionaries(weight, all_answers)
+        return LeastSquaresClassifier(landmarks, class_weight=weight, random_state=self.random_state, **self._width())
+
+    def _width(self) -> dict[str, Any]:
+        return {} if self.gamma is None else {"gamma": self.gamma}

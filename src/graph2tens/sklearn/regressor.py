@@ -7,29 +7,36 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .base import WithFeatures
+from .base import LANDMARKS, WithFeatures, in_blocks, learn_in_blocks
 from .features import GraphTensFeatures, own_features
 from .heads.distances import candidates
-from .heads.validated_gp import NOISES, ValidatedGP
+from .heads.landmark_gp import LandmarkGP
+from .heads.regression import GAMMAS, NOISES
+from .heads.validated_gp import ValidatedGP
 from .inputs import as_graphs
 from .targets import check_numbers, r2
 
 
 class GraphTensRegressor(WithFeatures, RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    r"""Predict numbers for graphs without training a network: :class:`GraphTensFeatures` and :class:`ValidatedGP`.
+    r"""Predict numbers for graphs without training a network: :class:`GraphTensFeatures` and a Gaussian process.
 
     Args:
         features: the transformer; by default ``GraphTensFeatures()``. Any transformer of lists of graphs will do. Its
             `random_state` and `n_jobs` are those of the regressor unless it has its own.
+        landmarks: None for the exact kernel of all graphs; a number for the approximation of :class:`LandmarkGP` with as many landmarks, in
+            time and memory linear in the graphs; ``"auto"``: None up to 4,000 graphs, 1,500 beyond.
         gamma, noise: candidates for width and noise, see :class:`ValidatedGP`.
         n_jobs: threads of the features; None is 1, -1 is all cores.
         random_state: an integer makes everything reproducible.
 
     Attributes:
         features_: the fitted transformer.
-        head_: the fitted :class:`ValidatedGP`, which knows what was chosen: ``head_.gamma_``, ``head_.noise_``, ``head_.scores_``.
+        head_: the fitted :class:`ValidatedGP` or :class:`LandmarkGP`, which knows what was chosen: ``head_.gamma_``, ``head_.noise_``,
+            ``head_.scores_``.
 
     Example:
         >>> import networkx as nx
@@ -42,12 +49,14 @@ class GraphTensRegressor(WithFeatures, RegressorMixin, BaseEstimator):  # type: 
         self,
         features: GraphTensFeatures | None = None,
         *,
-        gamma: float | Sequence[float] = (0.01, 0.03, 0.1, 0.3, 1.0),
+        landmarks: int | str | None = "auto",
+        gamma: float | Sequence[float] = GAMMAS,
         noise: float | Sequence[float] = NOISES,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.features = features
+        self.landmarks = landmarks
         self.gamma = gamma
         self.noise = noise
         self.n_jobs = n_jobs
@@ -61,25 +70,53 @@ class GraphTensRegressor(WithFeatures, RegressorMixin, BaseEstimator):  # type: 
             y: (n,) or (n, targets) numbers, NaN where unknown.
             X_val, y_val: graphs and targets to choose by; nothing else is learnt from them.
         """
-        for name in ("gamma", "noise"):  # before the features are computed, which takes time
-            candidates(getattr(self, name), name)
+        self._check_candidates()  # before the features are computed, which takes time
         graphs = as_graphs(X)
-        check_numbers(y, len(graphs))
-        made = own_features(self)
-        table = made.fit(graphs).transform(graphs)
+        targets, single = check_numbers(y, len(graphs))
+        landmarks = self._landmarks(len(graphs))
+        made = own_features(self).fit(graphs)
+        groups = getattr(made, "column_groups_", None)
         table_val = None if X_val is None else made.transform(X_val)
-        self.head_ = ValidatedGP(self.gamma, self.noise).fit(table, y, table_val, y_val, getattr(made, "column_groups_", None))
-        self.features_ = made
+        head: Any
+        if landmarks is None:
+            head = ValidatedGP(self.gamma, self.noise).fit(made.transform(graphs), y, table_val, y_val, groups)
+        else:
+            head, options = self._with_landmarks(landmarks), {"X_val": table_val, "y_val": y_val, "groups": groups}
+            numbers, random = targets[:, 0] if single else targets, check_random_state(self.random_state)
+            learn_in_blocks(made, head, graphs, numbers, ~np.isnan(targets), random, **options)
+            head.settle()
+        self.head_, self.features_ = head, made
+        return self
+
+    @available_if(lambda self: self.landmarks is not None)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any) -> Self:
+        """Learn from further graphs as well, with landmarks.
+
+        The first call fixes the features, the landmarks and the width, so it should have some thousand graphs like those to come.
+        """
+        graphs = as_graphs(X)
+        if not hasattr(getattr(self, "head_", None), "partial_fit"):  # a fit with all graphs cannot go on
+            self._check_candidates()
+            self.features_ = own_features(self).fit(graphs)
+            self.head_ = self._with_landmarks(self._landmarks(None) or LANDMARKS)
+        self.head_.partial_fit(self.features_.transform(graphs), y, groups=getattr(self.features_, "column_groups_", None))
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Predictions (n,) or (n, targets), and with `return_std` the standard deviation of a measurement, of the same shape."""
         check_is_fitted(self, "head_")
-        return self.head_.predict(self.features_.transform(X), return_std=return_std)
+        return in_blocks(self.features_, X, lambda table: self.head_.predict(table, return_std=return_std))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Coefficient of determination of the known targets, the mean over the targets."""
         return r2(y, self.predict(X), sample_weight)
+
+    def _check_candidates(self) -> None:
+        for name in ("gamma", "noise"):
+            candidates(getattr(self, name), name)
+
+    def _with_landmarks(self, landmarks: int) -> LandmarkGP:
+        return LandmarkGP(landmarks, gamma=self.gamma, noise=self.noise, random_state=self.random_state)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.metrics import r2_score
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
@@ -63,11 +63,38 @@ def r2(y: Any, predicted: NDArray[np.float64], sample_weight: Any = None) -> flo
     return float(np.mean(scores))
 
 
-def known_classes(y: NDArray[Any], classes: NDArray[Any]) -> Integers:
-    """Numbers of classes of validation data, which must not have others than the training data."""
+def has_labels(y: Any) -> bool:
+    """Whether `y` has several labels for each graph: two dimensions and more than one column."""
+    shape = y.shape if hasattr(y, "shape") else np.asarray(y, dtype=object).shape
+    return len(shape) == 2 and shape[1] != 1
+
+
+def check_labels(y: Any, count: int, name: str = "y", *, least: int = 1) -> NDArray[np.float64]:
+    """`y` as a table (count, labels) of 0, 1 and NaN for unknown; at least `least` values of every label must be known."""
+    table, _ = check_numbers(y, count, name, least=least)
+    bad = ~(np.isnan(table) | (table == 0) | (table == 1))
+    if bad.any():
+        row, label = (int(place) for place in np.argwhere(bad)[0])
+        raise ValueError(
+            f"`{name}` must hold 0, 1 or NaN for unknown, if it has several labels (got {table[row, label]:g} in row {row}, label {label})."
+        )
+    return table
+
+
+def share_right(y: Any, predicted: NDArray[Any], sample_weight: Any = None) -> float:
+    """The share of right answers: of classes, or of several labels where they are known."""
+    if predicted.ndim == 1:
+        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
+    labels = check_labels(y, len(predicted))
+    weight = ~np.isnan(labels) * (1.0 if sample_weight is None else np.asarray(sample_weight)[:, None])
+    return float(((labels == predicted) * weight).sum() / weight.sum())
+
+
+def known_classes(y: NDArray[Any], classes: NDArray[Any], name: str = "y_val") -> Integers:
+    """Numbers of classes of further data, which must not have others than the training data."""
     place = np.searchsorted(classes, y).clip(max=classes.size - 1)
     if (classes[place] != y).any():
-        raise ValueError(f"`y_val` must hold classes of `y`, {classes.tolist()} (got {y[classes[place] != y][0]!r}).")
+        raise ValueError(f"`{name}` must hold classes of `y`, {classes.tolist()} (got {y[classes[place] != y][0]!r}).")
     return place.astype(np.int64)
 
 

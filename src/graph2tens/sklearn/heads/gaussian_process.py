@@ -8,10 +8,14 @@ has error and variance
 
 so leave-one-out validation costs no refit (Rasmussen and Williams, *Gaussian Processes for Machine Learning*, 5.4.2). The likeliest
 :math:`s^2` for given errors is the mean of :math:`e_i^2 / v_i`: standard deviations fit errors that were made on rows not seen.
+
+A row of weight w counts like w rows: its noise is :math:`\nu / w`. With :math:`\sqrt{w_i} K_{ij} \sqrt{w_j}` and
+:math:`\sqrt{w_i} y_i` for K and y all formulas stay.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +23,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 Matrix = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 
 def rational(rate: float, distances: Matrix) -> Matrix:
@@ -29,24 +34,27 @@ def rational(rate: float, distances: Matrix) -> Matrix:
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """Eigenvalues, ascending and not negative, and eigenvectors (columns) of a kernel matrix."""
+    """Eigenvalues, ascending and not negative, and eigenvectors (columns) of the kernel matrix of weighted rows; `root` (n,) of weights."""
 
     values: Matrix
     vectors: Matrix
+    root: Matrix
 
     @classmethod
-    def of(cls, kernel: Matrix) -> Spectrum:
-        values, vectors = scipy.linalg.eigh(kernel, overwrite_a=True, check_finite=False)
-        return cls(np.maximum(values, 0), vectors)
+    def of(cls, kernel: Matrix, weights: Matrix | None = None) -> Spectrum:
+        root = np.ones(len(kernel)) if weights is None else np.sqrt(weights)
+        values, vectors = scipy.linalg.eigh(root[:, None] * kernel * root, overwrite_a=True, check_finite=False)
+        return cls(np.maximum(values, 0), vectors, root)
 
     def weights(self, y: Matrix, noise: Matrix) -> Matrix:
-        """:math:`(K + \\nu)^{-1} y` for each target (n, T) with its own noise (T,)."""
-        weights: Matrix = self.vectors @ ((self.vectors.T @ y) / (self.values[:, None] + noise))
+        """What the kernel is multiplied with to predict each target (n, T), which has its own noise (T,)."""
+        rotated = (self.vectors.T @ (self.root[:, None] * y)) / (self.values[:, None] + noise)
+        weights: Matrix = self.root[:, None] * (self.vectors @ rotated)
         return weights
 
     def variances(self, across: Matrix, noise: Matrix) -> Matrix:
         """Predictive variances (q, T) over :math:`s^2` of rows whose kernel with the training rows is `across` (q, n), noise included."""
-        explained = np.square(across @ self.vectors) @ (1 / (self.values[:, None] + noise))
+        explained = np.square((across * self.root) @ self.vectors) @ (1 / (self.values[:, None] + noise))
         # the kernel is 1 on the diagonal; rounding must not explain more than there is
         variances: Matrix = np.maximum(1 - explained, 0) + noise
         return variances
@@ -59,15 +67,14 @@ class Errors:
     errors: NDArray[np.float64]
     variances: Matrix
 
-    def judge(self) -> Judgement:
-        """Means over the rows; NaN errors, of unknown targets, do not count."""
-        known = ~np.isnan(self.errors[:, :, 0])
-        count = known.sum(axis=0)[:, None]
+    def judge(self, weights: Matrix | None = None) -> Judgement:
+        """Means over the rows, with `weights` (n,) if given; NaN errors, of unknown targets, do not count."""
+        share = (~np.isnan(self.errors[:, :, 0])) * (np.ones(len(self.errors)) if weights is None else weights)[:, None]
+        share = share / share.sum(axis=0)
         squares = np.nan_to_num(np.square(self.errors))
-        scale = np.maximum((squares / self.variances[:, None]).sum(axis=0) / count, 1e-24)
-        spread = known.T @ np.log(self.variances) / count
-        density = -0.5 * (np.log(2 * np.pi * scale) + spread + 1)
-        return Judgement(scale, density, np.sqrt(squares.sum(axis=0) / count))
+        scale = np.maximum(np.einsum("nt,ntv->tv", share, squares / self.variances[:, None]), 1e-24)
+        density = -0.5 * (np.log(2 * np.pi * scale) + share.T @ np.log(self.variances) + 1)
+        return Judgement(scale, density, np.sqrt(np.einsum("nt,ntv->tv", share, squares)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,17 +85,30 @@ class Judgement:
     density: Matrix
     error: Matrix
 
+    def merit(self, criterion: str) -> Matrix:
+        """What is to be highest; rounded, since the last bits must not decide what is equal."""
+        merit: Matrix = np.round(self.density if criterion == "density" else -self.error, 9)
+        return merit
+
 
 def leave_one_out(spectrum: Spectrum, y: Matrix, noises: Matrix) -> Errors:
     """Every training row predicted from all others; y (n, T), noises (V,)."""
+    root = spectrum.root[:, None]
     inverse = 1 / (spectrum.values[:, None] + noises)
     diagonal = np.square(spectrum.vectors) @ inverse
-    rotated = spectrum.vectors.T @ y
+    rotated = spectrum.vectors.T @ (root * y)
     residuals = np.stack([spectrum.vectors @ (column[:, None] * rotated) for column in inverse.T], axis=2)
-    return Errors(residuals / diagonal[:, None], 1 / diagonal)
+    return Errors(residuals / (root * diagonal)[:, None], 1 / (root**2 * diagonal))
 
 
 def held_out(spectrum: Spectrum, y: Matrix, noises: Matrix, across: Matrix, y_val: Matrix) -> Errors:
     """Validation rows, whose kernel with the training rows is `across` (q, n), predicted from the training rows."""
     means = np.stack([across @ spectrum.weights(y, np.full(y.shape[1], noise)) for noise in noises], axis=2)
     return Errors(y_val[:, :, None] - means, spectrum.variances(across, noises))
+
+
+def same_rows(weights: Matrix) -> Iterator[tuple[Integers, Integers]]:
+    """Groups of targets whose rows have the same weights, 0 where a target is unknown: (rows that count, targets)."""
+    patterns, group = np.unique(weights, axis=1, return_inverse=True)
+    for number, pattern in enumerate(patterns.T):
+        yield np.flatnonzero(pattern), np.flatnonzero(group.reshape(-1) == number)

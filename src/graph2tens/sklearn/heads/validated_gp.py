@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..targets import check_numbers, r2
+from ..targets import check_numbers
 from .distances import Groups, Standardiser, candidates, squared_distances, typical
-from .gaussian_process import Matrix, Spectrum, held_out, leave_one_out, rational
-
-NOISES = tuple(float(f"{value:.2g}") for value in np.logspace(-5, 1, 25))
-ROWS = 4096  # rows predicted at a time
+from .gaussian_process import Errors, Integers, Judgement, Matrix, Spectrum, held_out, leave_one_out, rational, same_rows
+from .regression import GAMMAS, NOISES, ROWS, Regression, row_weights
 
 
-class ValidatedGP(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class ValidatedGP(Regression):
     r"""Gaussian process regression with the kernel :math:`1 / (1 + \gamma\,\|x - y\|^2 / \text{median})`, width and noise chosen.
 
     This kernel is a mixture of Gaussian ones of many widths, so its own width matters less.
@@ -31,18 +27,28 @@ class ValidatedGP(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Args:
         gamma: candidates for the width, in units of one over the median squared distance; a number is the only one.
         noise: candidates for the variance of the noise, relative to that of the signal.
+        criterion: what is best: the highest ``"density"`` of the targets or the lowest mean squared ``"error"``.
 
     Attributes:
         gamma_, noise_: the chosen values; arrays with one for each target if `y` has two dimensions.
         rmse_: root mean squared error of the predictions that were chosen by, in units of the target.
         scores_: density and error of every candidate for every target, a list of dictionaries.
+        left_out_: predictions of the rows that were chosen by, each made without the row itself; NaN where the target is unknown.
+        left_out_targets_: what ``left_out_`` predicts.
     """
 
-    def __init__(self, gamma: float | Sequence[float] = (0.01, 0.03, 0.1, 0.3, 1.0), noise: float | Sequence[float] = NOISES) -> None:
+    def __init__(
+        self,
+        gamma: float | Sequence[float] = GAMMAS,
+        noise: float | Sequence[float] = NOISES,
+        *,
+        criterion: str = "density",
+    ) -> None:
         self.gamma = gamma
         self.noise = noise
+        self.criterion = criterion
 
-    def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None, groups: Groups | None = None) -> Self:
+    def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None, groups: Groups | None = None, *, weights: Any = None) -> Self:
         """Choose width and noise, and fit.
 
         Args:
@@ -50,49 +56,49 @@ class ValidatedGP(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             y: (n,) or (n, targets) numbers, NaN where unknown.
             X_val, y_val: rows and targets to choose by; nothing else is learnt from them.
             groups: (columns, weight) pairs, where columns do not count alike, as :class:`Standardiser` takes them.
+            weights: (n,) or (n, targets); a row of weight 2 has half the noise, as the mean of two measurements has.
         """
         gammas, noises = candidates(self.gamma, "gamma"), np.array(candidates(self.noise, "noise"))
+        self._check_criterion()
         X = validate_data(self, X, ensure_min_samples=2)
         targets, self.single_ = check_numbers(y, len(X))
-        self.shift_, spread = np.nanmean(targets, axis=0), np.nanstd(targets, axis=0)
-        self.spread_ = np.where(spread > 0, spread, 1.0)
+        weight = row_weights(weights, targets)
+        self._learn_scale(targets)
         scaled = (targets - self.shift_) / self.spread_
         self.standardiser_ = Standardiser.fit(X, groups)
         self.table_ = self.standardiser_.transform(X)
-        distances = squared_distances(self.table_)
+        distances = squared_distances(self.table_, exact=True)
         self.unit_ = typical(distances)
-        across, scaled_val = self._validation(X_val, y_val)
-        count = targets.shape[1]
-        gamma, noise, error = np.empty(count), np.empty(count), np.empty(count)
+        validation = self._validation(X_val, y_val)
         self.parts_: list[Part] = []
         self.scores_: list[dict[str, float]] = []
-        for rows, columns in same_rows(~np.isnan(scaled)):
-            inside, known = distances[np.ix_(rows, rows)], scaled[np.ix_(rows, columns)]
-            best: dict[int, tuple[float, Any]] = {}
-            for width in gammas:
-                spectrum = Spectrum.of(rational(width / self.unit_, inside))
-                if across is None or scaled_val is None:
-                    found = leave_one_out(spectrum, known, noises).judge()
-                else:
-                    kernel = rational(width / self.unit_, across[:, rows])
-                    found = held_out(spectrum, known, noises, kernel, scaled_val[:, columns]).judge()
-                self._remember(width, noises, columns, found)
-                for place in range(columns.size):
-                    v = int(found.density[place].argmax())
-                    density = round(float(found.density[place, v]), 9)  # the last bits must not decide what is equal
-                    if place not in best or density > best[place][0]:
-                        best[place] = density, (width, spectrum, noises[v], found.scale[place, v], found.error[place, v])
-            for width in gammas:
-                places = [place for place, (_, choice) in best.items() if choice[0] == width]
-                if places:
-                    chosen = [best[place][1] for place in places]
-                    spectrum, levels = chosen[0][1], np.array([choice[2] for choice in chosen])
-                    weights, scale = spectrum.weights(known[:, places], levels), np.array([choice[3] for choice in chosen])
-                    self.parts_.append(Part(rows, columns[places], width / self.unit_, spectrum, weights, levels, scale))
-                    gamma[columns[places]], noise[columns[places]] = width, levels
-                    error[columns[places]] = [choice[4] for choice in chosen]
-        error *= self.spread_
-        self.gamma_, self.noise_, self.rmse_ = (values[0] if self.single_ else values for values in (gamma, noise, error))
+        left_out = np.full((len(X) if validation is None else len(validation[1]), targets.shape[1]), np.nan)
+        chosen = np.empty((3, targets.shape[1]))
+        for rows, columns in same_rows(weight):
+            group = Group(distances[np.ix_(rows, rows)], scaled[np.ix_(rows, columns)], weight[rows, columns[0]])
+            across = None if validation is None else (validation[0][:, rows], validation[1][:, columns])
+            best: list[Candidate | None] = [None] * columns.size
+            for gamma in gammas:
+                spectrum = Spectrum.of(rational(gamma / self.unit_, group.distances), group.weights)
+                errors, found = self._try(group, spectrum, noises, gamma, across)
+                self._remember(gamma, noises, columns, found)
+                merit = found.merit(self.criterion)
+                for place, known in enumerate(best):
+                    v = int(merit[place].argmax())
+                    if known is None or merit[place, v] > known.merit:
+                        aim = group.y[:, place] if across is None else across[1][:, place]
+                        numbers = noises[v], found.scale[place, v], found.error[place, v]
+                        best[place] = Candidate(merit[place, v], gamma, spectrum, *numbers, aim - errors.errors[:, place, v])
+            winners = [winner for winner in best if winner is not None]
+            self._keep(rows, columns, group.y, winners)
+            left_out[np.ix_(rows if across is None else np.arange(len(left_out)), columns)] = np.stack(
+                [winner.left_out for winner in winners], axis=1
+            )
+            chosen[:, columns] = [[getattr(winner, name) for winner in winners] for name in ("gamma", "noise", "error")]
+        chosen[2] *= self.spread_
+        self.gamma_, self.noise_, self.rmse_ = map(self._shaped, chosen)
+        self.left_out_ = self._shaped(self.shift_ + self.spread_ * left_out)
+        self.left_out_targets_ = self._shaped(self.shift_ + self.spread_ * (scaled if validation is None else validation[1]))
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -105,63 +111,83 @@ class ValidatedGP(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         means, variances = (np.empty((len(X), self.spread_.size)) for _ in range(2))
         for start in range(0, len(X), ROWS):
             some = slice(start, start + ROWS)
-            distances = squared_distances(self.standardiser_.transform(X[some]), self.table_)
+            distances = squared_distances(self.standardiser_.transform(X[some]), self.table_, exact=True)
             for part in self.parts_:
-                kernel = rational(part.rate, distances[:, part.rows])
+                kernel = rational(part.gamma / self.unit_, distances[:, part.rows])
                 means[some, part.columns] = kernel @ part.weights
                 if return_std:
                     variances[some, part.columns] = part.scale * part.spectrum.variances(kernel, part.noise)
         found = self._shaped(self.shift_ + self.spread_ * means)
         return (found, self._shaped(self.spread_ * np.sqrt(variances))) if return_std else found
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Coefficient of determination of the known targets, the mean over the targets."""
-        return r2(y, self.predict(X), sample_weight)
+    def settle(self) -> None:
+        """There is nothing left to solve after :meth:`fit`."""
 
-    def _validation(self, X_val: Any, y_val: Any) -> tuple[Matrix | None, Matrix | None]:
+    def _validation(self, X_val: Any, y_val: Any) -> tuple[Matrix, Matrix] | None:
         """Squared distances to the training rows, and targets in units of the training targets."""
         if X_val is None:
             if y_val is not None:
                 raise ValueError("`y_val` must come with `X_val`, the rows it belongs to (got None).")
-            return None, None
+            return None
         table = self.standardiser_.transform(validate_data(self, X_val, reset=False))
-        targets, _ = check_numbers(y_val, len(table), "y_val", least=1)
-        if targets.shape[1] != self.spread_.size:
-            raise ValueError(f"`y_val` must have the {self.spread_.size} targets of `y` (got {targets.shape[1]}).")
-        return squared_distances(table, self.table_), (targets - self.shift_) / self.spread_
+        return squared_distances(table, self.table_, exact=True), self._scaled(y_val, len(table), "y_val")
 
-    def _remember(self, width: float, noises: Matrix, columns: NDArray[np.int64], found: Any) -> None:
+    def _try(
+        self, group: Group, spectrum: Spectrum, noises: Matrix, gamma: float, across: tuple[Matrix, Matrix] | None
+    ) -> tuple[Errors, Judgement]:
+        if across is None:
+            errors = leave_one_out(spectrum, group.y, noises)
+            return errors, errors.judge(group.weights)
+        errors = held_out(spectrum, group.y, noises, rational(gamma / self.unit_, across[0]), across[1])
+        return errors, errors.judge()
+
+    def _keep(self, rows: Integers, columns: Integers, y: Matrix, winners: list[Candidate]) -> None:
+        """A part for every width that was chosen by some target of the group."""
+        for gamma in dict.fromkeys(winner.gamma for winner in winners):
+            places = [place for place, winner in enumerate(winners) if winner.gamma == gamma]
+            spectrum = winners[places[0]].spectrum
+            noise, scale = (np.array([getattr(winners[place], name) for place in places]) for name in ("noise", "scale"))
+            self.parts_.append(Part(rows, columns[places], gamma, spectrum, spectrum.weights(y[:, places], noise), noise, scale))
+
+    def _remember(self, gamma: float, noises: Matrix, columns: Integers, found: Judgement) -> None:
         for place, target in enumerate(columns.tolist()):
             errors = found.error[place] * self.spread_[target]
             self.scores_ += [
-                {"target": target, "gamma": width, "noise": noise, "density": density, "rmse": error}
+                {"target": target, "gamma": gamma, "noise": noise, "density": density, "rmse": error}
                 for noise, density, error in zip(noises.tolist(), found.density[place].tolist(), errors.tolist(), strict=True)
             ]
 
-    def _shaped(self, values: Matrix) -> Matrix:
-        return values[:, 0] if self.single_ else values
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Targets with the same rows of the same weights: squared distances (n, n), targets (n, T), weights (n,)."""
+
+    distances: Matrix
+    y: Matrix
+    weights: Matrix
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """The best width and noise of a target so far."""
+
+    merit: float
+    gamma: float
+    spectrum: Spectrum
+    noise: float
+    scale: float
+    error: float
+    left_out: Matrix
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
     """Targets that share their training rows and their width."""
 
-    rows: NDArray[np.int64]
-    columns: NDArray[np.int64]
-    rate: float
+    rows: Integers
+    columns: Integers
+    gamma: float
     spectrum: Spectrum
     weights: Matrix
     noise: Matrix
     scale: Matrix
-
-
-def same_rows(known: NDArray[np.bool_]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Groups of targets with the same known rows: (rows, targets)."""
-    patterns, group = np.unique(known, axis=1, return_inverse=True)
-    for number, pattern in enumerate(patterns.T):
-        yield np.flatnonzero(pattern), np.flatnonzero(group.reshape(-1) == number)

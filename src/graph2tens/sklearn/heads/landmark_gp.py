@@ -1,0 +1,229 @@
+"""`LandmarkGP`: Gaussian process regression for any number of rows, block by block, by the Nyström approximation. It takes tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ...checks import check_integer
+from ..targets import check_numbers
+from .distances import Floats, Groups, Standardiser, candidates, squared_distances, typical
+from .gaussian_process import Integers, Matrix, rational
+from .landmarks import LandmarkSpectrum, Sums, Whitener
+from .regression import GAMMAS, NOISES, ROWS, Regression, row_weights
+
+FIRST = 4096  # rows of the first block, which fixes scale, landmarks and width
+HELD_OUT = 2048  # rows to choose by, at most
+ENOUGH = 20  # known rows of every target in the first block, as far as there are
+
+
+class LandmarkGP(Regression):
+    r"""The Gaussian process of :class:`ValidatedGP`, approximated with `n_landmarks` rows, in time and memory linear in the rows.
+
+    The first block of rows (all rows of the first :meth:`partial_fit`, 4,096 random ones in :meth:`fit`) fixes the scale of the columns,
+    the landmarks (drawn from it) and the width, one for all targets. A tenth of it, at most 2,048 rows, is held out to choose by,
+    and learnt from afterwards. All further rows enter sums that do not grow.
+
+    Args:
+        n_landmarks: rows that stand for all others. Time grows with their square for each row, and with their cube once.
+        gamma, noise, criterion: as in :class:`ValidatedGP`.
+        random_state: of landmarks and rows held out.
+
+    Attributes:
+        landmarks_: (n_landmarks, columns), scaled.
+        gamma_: the chosen width; noise_, rmse_, left_out_: as in :class:`ValidatedGP`.
+        left_out_targets_: what ``left_out_`` predicts.
+        scores_: density and error of every width, with the best noise, for every target.
+        n_rows_: rows learnt from.
+    """
+
+    spectra_: list[tuple[Integers, LandmarkSpectrum]] | None
+
+    def __init__(
+        self,
+        n_landmarks: int = 1500,
+        *,
+        gamma: float | Sequence[float] = GAMMAS,
+        noise: float | Sequence[float] = NOISES,
+        criterion: str = "density",
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.n_landmarks = n_landmarks
+        self.gamma = gamma
+        self.noise = noise
+        self.criterion = criterion
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None, groups: Groups | None = None, *, weights: Any = None) -> Self:
+        """Learn from all rows; the arguments are those of :meth:`ValidatedGP.fit`."""
+        X = validate_data(self, X, ensure_min_samples=2)
+        targets, self.single_ = check_numbers(y, len(X))
+        weight = row_weights(weights, targets)
+        random = check_random_state(self.random_state)
+        first, *others = blocks(~np.isnan(targets), random)
+        self._learn_scale(targets)
+        self._start(X[first], targets[first], weight[first], random, groups, X_val, y_val)
+        for block in others:
+            self._add(X[block], targets[block], weight[block])
+        self._solve()
+        return self
+
+    def partial_fit(
+        self, X: Any, y: Any, X_val: Any = None, y_val: Any = None, groups: Groups | None = None, *, weights: Any = None
+    ) -> Self:
+        """Learn from further rows as well; validation data and groups are read in the first call only.
+
+        The next prediction solves anew, so many small blocks cost little more than few large ones.
+        """
+        first = not hasattr(self, "sums_")
+        X = validate_data(self, X, reset=first, ensure_min_samples=2 if first else 1)
+        targets, single = check_numbers(y, len(X), least=2 if first else 0)
+        weight = row_weights(weights, targets)
+        if first:
+            self.single_ = single
+            self._learn_scale(targets)
+            self._start(X, targets, weight, check_random_state(self.random_state), groups, X_val, y_val)
+        else:
+            self._add(X, targets, weight)
+        self.spectra_ = None
+        return self
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Predictions and, with `return_std`, standard deviations of new measurements, as :meth:`ValidatedGP.predict`."""
+        check_is_fitted(self, "sums_")
+        X = validate_data(self, X, reset=False)
+        self.settle()
+        means, variances = (np.empty((len(X), self.spread_.size)) for _ in range(2))
+        for start in range(0, len(X), ROWS):
+            some = slice(start, start + ROWS)
+            kernel = self._kernel(self.standardiser_.transform(X[some]))
+            for columns, spectrum in self.spectra_ or ():
+                means[some, columns], found = spectrum.predict(kernel, self.choice_.noise[columns])
+                variances[some, columns] = self.choice_.scale[columns] * found
+        answer = self._shaped(self.shift_ + self.spread_ * means)
+        return (answer, self._shaped(self.spread_ * np.sqrt(variances))) if return_std else answer
+
+    def settle(self) -> None:
+        """Solve, if there are new rows since the last time; :meth:`predict` does it by itself."""
+        if self.spectra_ is None:
+            self._solve()
+
+    def _start(self, X: Floats, targets: Matrix, weights: Matrix, random: Any, groups: Groups | None, X_val: Any, y_val: Any) -> None:
+        """Fix everything that further rows do not change."""
+        gammas = candidates(self.gamma, "gamma")
+        candidates(self.noise, "noise")
+        self._check_criterion()
+        self.standardiser_ = Standardiser.fit(X, groups)
+        table, y = self.standardiser_.transform(X), self._scaled(targets, len(X), "y")
+        order = random.permutation(len(X))
+        if X_val is not None:
+            held = self.standardiser_.transform(validate_data(self, X_val, reset=False))
+            self.held_: Any = held, self._scaled(y_val, len(held), "y_val"), None  # without weights: not learnt from
+        elif y_val is not None:
+            raise ValueError("`y_val` must come with `X_val`, the rows it belongs to (got None).")
+        else:
+            kept, order = _set_aside(~np.isnan(y), order)
+            self.held_ = table[kept], y[kept], weights[kept]
+        self.landmarks_ = table[order[: check_integer(self.n_landmarks, "n_landmarks", 1)]]
+        inside = squared_distances(self.landmarks_, exact=True)
+        self.unit_ = typical(inside)
+        self.scores_: list[dict[str, float]] = []
+        best: Any = None
+        for gamma in gammas:
+            self.gamma_, self.whitener_ = gamma, Whitener.of(rational(gamma / self.unit_, inside))
+            self.sums_ = self._sum(table[order], y[order], weights[order])
+            merit = float(self._choose().merit.mean())
+            if best is None or merit > best[0]:
+                best = merit, gamma, self.whitener_, self.sums_
+        _, self.gamma_, self.whitener_, self.sums_ = best
+        self.n_rows_ = len(X)
+
+    def _add(self, X: Floats, targets: Matrix, weights: Matrix) -> None:
+        self.sums_ += self._sum(self.standardiser_.transform(X), self._scaled(targets, len(X), "y"), weights)
+        self.n_rows_ += len(X)
+
+    def _sum(self, table: Floats, y: Matrix, weights: Matrix) -> Sums:
+        sums = Sums.zero(len(self.landmarks_), y.shape[1])
+        for start in range(0, len(table), ROWS):
+            some = slice(start, start + ROWS)
+            sums = sums.plus(self._kernel(table[some]), y[some], weights[some])
+        return sums
+
+    def _kernel(self, table: Floats) -> Matrix:
+        return rational(self.gamma_ / self.unit_, squared_distances(table, self.landmarks_, exact=True))
+
+    def _choose(self) -> Choice:
+        """The best noise of every target, by the rows held out."""
+        table, y, _ = self.held_
+        kernel, noises = self._kernel(table), np.array(candidates(self.noise, "noise"))
+        merits, scale, noise, error = (np.empty(y.shape[1]) for _ in range(4))
+        choice = Choice(merits, scale, noise, error, np.empty_like(y))
+        for columns, spectrum in self._spectra(self.sums_):
+            errors = spectrum.held_out(kernel, y[:, columns], noises)
+            found, each = errors.judge(), np.arange(columns.size)
+            merit = found.merit(self.criterion)
+            best = merit.argmax(axis=1)
+            merits[columns], scale[columns] = merit[each, best], found.scale[each, best]
+            noise[columns], error[columns] = noises[best], found.error[each, best]
+            choice.left_out[:, columns] = y[:, columns] - errors.errors[:, each, best]
+            for place, target in enumerate(columns.tolist()):
+                rmse, density = error[target] * self.spread_[target], found.density[place, best[place]]
+                row = {"gamma": self.gamma_, "noise": noise[target], "density": density, "rmse": rmse}
+                self.scores_.append({"target": target, **{name: float(value) for name, value in row.items()}})
+        return choice
+
+    def _solve(self) -> None:
+        """Choose the noise again, now that there are more rows, then learn from the rows held out too."""
+        table, y, weights = self.held_
+        self.choice_ = self._choose()
+        self.noise_, self.rmse_ = self._shaped(self.choice_.noise), self._shaped(self.choice_.error * self.spread_)
+        self.left_out_, self.left_out_targets_ = (
+            self._shaped(self.shift_ + self.spread_ * values) for values in (self.choice_.left_out, y)
+        )
+        sums = self.sums_ if weights is None else self.sums_ + self._sum(table, y, weights)
+        self.spectra_ = self._spectra(sums)
+
+    def _spectra(self, sums: Sums) -> list[tuple[Integers, LandmarkSpectrum]]:
+        """With the targets that they belong to: all, or one each."""
+        spectra = self.whitener_.solve(sums)
+        targets = np.arange(self.spread_.size)
+        return list(zip([targets] if len(spectra) == 1 else targets[:, None], spectra, strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What was chosen for every target, how the rows held out liked it, and how they were predicted."""
+
+    merit: Matrix
+    scale: Matrix
+    noise: Matrix
+    error: Matrix
+    left_out: Matrix
+
+
+def blocks(known: Any, random: np.random.RandomState, first: int = FIRST, rows: int = ROWS) -> Iterator[Integers]:
+    """Rows in random order, the `first` ones together; among these are some that are known for each target (n, T)."""
+    order = random.permutation(len(known))
+    early = np.zeros(len(known), dtype=bool)
+    for column in np.asarray(known)[order].T:
+        early[np.flatnonzero(column)[:ENOUGH]] = True
+    order = np.concatenate([order[early], order[~early]])
+    start = max(first, int(early.sum()))
+    yield order[:start]
+    for place in range(start, len(order), rows):
+        yield order[place : place + rows]
+
+
+def _set_aside(known: Any, order: Integers) -> tuple[Integers, Integers]:
+    """Rows to choose by and rows to learn from; among the former are some of each target."""
+    aside = np.zeros(len(order), dtype=bool)
+    aside[: min(max(len(order) // 10, 1), HELD_OUT)] = True
+    for column in known[order].T:
+        if not column[aside].any():
+            aside[np.flatnonzero(column)[: max(int(column.sum()) // 10, 1)]] = True
+    return order[aside], order[~aside]

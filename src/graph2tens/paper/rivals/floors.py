@@ -128,10 +128,10 @@ RIVALS = {
     "SGC": Rival(
         SGC,
         Training(
-            epochs=200, batch_size=None, learning_rate=0.2, schedule="constant", l2=0.0, weight_decay=5e-3, keep_best=True, watch="score"
+            epochs=200, batch_size=None, learning_rate=0.2, schedule="constant", l2=0.0, weight_decay=5e-5, keep_best=True, watch="score"
         ),
         "node",
-        "Wu et al. (2019), settings of PyG's benchmark",
+        "Wu et al. (2019); they tune the decay for each data set, here it is one value for all, chosen on seed 0 of Cora and CiteSeer",
     ),
     "APPNP": Rival(
         APPNP,

@@ -147,8 +147,9 @@ def outcome_of(contest: Contest) -> str:
     best = contest.standings[0]
     gap = best.against.get(MODELS[0])
     first = best.name if gap is None else f"{best.name} ({words.gap(gap)} points against {MODELS[0]})"
-    sides = [("above G2TN", above), ("level with it", level), ("below", below)]
-    return f"{contest.name}: first is {first}. " + "; ".join(f"{side}: {words.listing(names)}" for side, names in sides if names) + "."
+    sides = [("above G2TN", above), ("level with G2TN", level), ("below G2TN", below)]
+    said = "; ".join(f"{side}: {words.listing(names)}" for side, names in sides if names)
+    return f"{contest.name}: first is {first}. {words.upper(said)}."
 
 
 def headline(found: Sequence[Contest]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,17 @@ def test_imports_point_one_way(path):
     assert name in ORDER, f"{path.name} has no place in the order of the theory"
     later = {other for other in imported_parts(path) if ORDER.index(other) > ORDER.index(name)}
     assert not later, f"{name} must not import {later}"
+
+
+@every_file
+def test_only_the_command_line_imports_the_paper(path):
+    if part(path) not in {"paper", "cli", *ENTRANCES}:
+        assert "paper" not in imported_parts(path)
+
+
+def test_files_that_share_a_prefix_are_a_folder():
+    prefixes = Counter((path.parent, path.stem.partition("_")[0]) for path in FILES if "_" in path.stem.strip("_"))
+    assert {key: count for key, count in prefixes.items() if count >= 3} == {}
 
 
 def test_the_import_test_sees_every_form_of_import(tmp_path, monkeypatch):

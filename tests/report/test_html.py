@@ -138,7 +138,7 @@ def test_without_any_record_the_page_claims_nothing():
 
 def test_date_machine_and_seeds_come_from_the_records():
     text = Page(render(collect([record(seed, 0.8 + seed / 100) for seed in range(3)]))).text
-    assert "3 runs, 3 seeds a cell, run from 2026-03-01 to 2026-03-03, on Sample Processor 1, 2 cores, cpu, at commit 0123456789." in text
+    assert "3 runs, 3 seeds per cell, run from 2026-03-01 to 2026-03-03, on Sample Processor 1, 2 cores, cpu, at commit 0123456789." in text
 
 
 def test_the_outcome_names_the_cells_that_differ():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from pathlib import Path
 
@@ -40,7 +41,7 @@ def test_only_the_marked_section_changes(readme):
     assert text.startswith(head)
     assert text.endswith(tail)
     assert "old" not in text
-    assert "526 runs, 1 to 20 seeds a cell, run from 2026-03-01 to 2026-03-07, on Sample Processor 1, 2 cores, cpu" in text
+    assert "526 runs, 1 to 20 seeds per cell, run from 2026-03-01 to 2026-03-07, on Sample Processor 1, 2 cores, cpu" in text
     assert "| Cora | G2TN | ≈ agrees |" in text
 
 
@@ -213,7 +214,7 @@ def test_what_needs_the_authors_runs_is_not_lost_without_them(readme):
 def test_the_head_says_how_it_came_out_what_is_thin_and_what_is_missing():
     text = sentences.headline(collect(study_records()))
     assert text.startswith(
-        "With the settings of the authors' code the printed numbers come out again (24 of 26 agree); with the settings as"
+        "With the settings of the authors' code the printed numbers are reproduced (24 of 26 agree); with the settings as"
     )
     assert "What is said of NCI1 rests on 5 seeds." in text
     few = sentences.headline(collect([record(seed, 0.8 + seed / 100) for seed in range(3)]))
@@ -227,3 +228,20 @@ def test_seed_by_seed_beside_the_authors_is_a_sentence_of_its_own():
     runs[base._replace(model="G2TAN")] = {seed: 79.0 + 0.1 * seed + 0.01 * (-1) ** seed for seed in range(4)}
     text = sentences.outcome(collect(records, authors_runs=runs), "authors")
     assert "1 of 2 agree; these do not: G2TAN on NCI1 (+1.00 ± 0.01 points)." in text
+
+
+def test_nothing_of_a_record_acts_as_markup(tmp_path):
+    """Names of a record that carry HTML, a table's bars, or the end marker of the very section they are written to."""
+    bad = "<img src=x onerror=alert(1)> | **b** <!-- results:end --> \n# heading"
+    fields = ("protocol", "model", "variant", "dataset", "table", "commit")
+    records = [record(seed, **{name: bad}) for name in fields for seed in (0, 1)] + [
+        record(seed, protocol=bad, table="nci") for seed in (0, 1)
+    ]
+    study = collect(records)
+    page = tmp_path / "page.md"
+    page.write_text("".join(f"<!-- {name}:begin -->\n<!-- {name}:end -->\n" for name in SECTIONS))
+    text, _ = updated_sections(page, study)
+    for content in (text, all_tables(study)):
+        assert not re.search(r"(?<!\\)<(?!!-- [a-z-]+:(begin|end) -->|!-- written by)", content)
+        assert "\n# heading" not in content
+    assert [text.count(f"<!-- {name}:end -->") for name in SECTIONS] == [1] * len(SECTIONS)

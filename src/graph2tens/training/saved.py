@@ -129,8 +129,11 @@ def _network(builder: Any, sizes: tuple[int, int], options: Any, stored: dict[st
     """Build without memory for weights (PyTorch's meta device), compare, and only then take the stored weights over."""
     if any(isinstance(value, int) and name.endswith("layers") and value > len(stored) for name, value in options.items()):
         raise ValueError(f"{path} does not fit the network of its model.json, which has more layers than the file has tensors.")
-    with torch.device("meta"):
-        network: nn.Module = builder(*sizes, **options)
+    try:
+        with torch.device("meta"):
+            network: nn.Module = builder(*sizes, **options)
+    except (RuntimeError, TypeError, ValueError) as error:
+        raise ValueError(f"{path.parent / DESCRIPTION} describes a network that cannot be built: {str(error).splitlines()[0]}") from None
     wanted = network.state_dict()
     if different := [name for name in {**wanted, **stored} if name not in wanted or name not in stored]:
         raise ValueError(f"{path} does not fit the network of its model.json: {different[0]} is in one of the two only.")

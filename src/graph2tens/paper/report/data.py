@@ -23,7 +23,7 @@ DEFAULT_FEATURES = "GraphTensFeatures+SVM"  # the name under which `graph2tens c
 
 
 class Verdict(Enum):
-    """How a cell came out. The value is what a reader sees."""
+    """The outcome of a cell. The value is what a reader sees."""
 
     AGREES = "agrees"
     HIGHER = "higher"

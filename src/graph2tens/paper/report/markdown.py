@@ -83,7 +83,7 @@ def _outcomes(study: Study) -> str:
 
 
 def results(study: Study) -> str:
-    """The README's section: how it came out in a few lines, and what was run of the main tables with the first settings compared."""
+    """The README's section: the result in a few lines, and what was run of the main tables with the first settings compared."""
     if not study.runs:
         return "No runs recorded yet.\n"
     shown = [result for result in study.cells if result.runs and result.cell.table in ("nci", "citation", "khop")]
@@ -92,7 +92,7 @@ def results(study: Study) -> str:
     parts = [_outcomes(study)]
     if shown:
         only = len({result.cell.protocol for result in shown}) == 1
-        head = f"With {words.settings(shown[0].cell.protocol)}:\n\n" if only else ""
+        head = escape(f"With {words.settings(shown[0].cell.protocol)}:") + "\n\n" if only else ""
         parts.append(head + cell_table(shown, with_settings=not only, with_authors=study.with_authors))
     if untrained := [result for result in study.untrained() if result.cell.variant == "base"]:
         parts.append("Without training a network, features and an SVM on the same splits:\n\n" + _untrained_table(study, untrained))
@@ -256,7 +256,7 @@ def unfolding(summary: str, content: str) -> str:
 
 
 def sources_met(study: Study) -> str:
-    """Do the systems of table 4 come out as their source printed them, on splits made as theirs?"""
+    """Do the systems of table 4 reach what their source printed, on splits made as theirs?"""
     rows = []
     for result, gap in as_published(study):
         numbers = [words.mean_std(result.ours), str(len(result.runs)), words.mean_std(result.published)]

@@ -1,4 +1,4 @@
-"""The report's sentences: how it came out, what is missing, where the numbers come from. The page and the Markdown tables share them."""
+"""The report's sentences: the result, what is missing, where the numbers come from. The page and the Markdown tables share them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def protocols(study: Study) -> list[str]:
 
 
 def headline(study: Study) -> str:
-    """How all of it came out, in two or three short sentences."""
+    """The overall result, in two or three short sentences."""
     clauses = []
     for protocol in protocols(study):
         compared = [result for result in study.compared if result.cell.protocol == protocol]
         agreeing = sum(result.verdict is Verdict.AGREES for result in compared)
         share = agreeing / len(compared)
-        how = "come out again" if share >= 0.75 else "come out again in part" if share >= 0.5 else "mostly do not come out"
+        how = "are reproduced" if share >= 0.75 else "are reproduced in part" if share >= 0.5 else "are mostly not reproduced"
         which = settings_in_full(protocol).split(",")[0]
         clauses.append(f"with {which} the printed numbers {how} ({agreeing} of {len(compared)} agree)")
     text = f"{upper('; '.join(clauses))}. " if clauses else ""
@@ -48,7 +48,7 @@ def _without_runs(study: Study) -> list[str]:
 
 
 def outcome(study: Study, protocol: str) -> str:
-    """How the comparisons under one protocol came out, in a few sentences."""
+    """Result of the comparisons under one protocol, in a few sentences."""
     compared = [result for result in study.compared if result.cell.protocol == protocol]
     if not compared:
         return "Nothing has been compared with the paper yet."
@@ -93,11 +93,11 @@ def missing(study: Study) -> str:
 
 
 def seed_counts(results: Iterable[CellResult]) -> str:
-    """How many seeds the cells that were run have: ``20 seeds a cell``, ``3 to 20 seeds a cell``."""
+    """How many seeds the cells that were run have: ``20 seeds per cell``, ``3 to 20 seeds per cell``."""
     counts = [result.ours.n for result in results if result.ours is not None]
     if not counts:
         return "no seeds"
-    return f"{_span(counts)} seed{'s' * (max(counts) > 1)} a cell"
+    return f"{_span(counts)} seed{'s' * (max(counts) > 1)} per cell"
 
 
 def provenance(study: Study) -> str:

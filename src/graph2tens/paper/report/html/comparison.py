@@ -19,7 +19,7 @@ from .tables import cell_columns, facets, filter_controls, published_table, tabl
 
 
 def introduction(study: Study) -> Element:
-    """What was compared and how it came out, in a minute."""
+    """What was compared and with which result, in a minute."""
     compared = study.compared
     facts = [figure(f"{len(study.runs):,}", "runs recorded")]
     # The settings that made the published numbers are the ones that should meet them.
@@ -42,7 +42,7 @@ def introduction(study: Study) -> Element:
         h(
             "div",
             fragment("introduction.html"),
-            h("div", h("h3", "How it came out"), h("p", head) if head else None, h("dl", facts, class_="figures"), _overview(compared)),
+            h("div", h("h3", "The result"), h("p", head) if head else None, h("dl", facts, class_="figures"), _overview(compared)),
             class_="halves",
         ),
         outcomes,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import pickle
 from collections import Counter
 
 import numpy as np
@@ -232,3 +234,92 @@ def test_bad_graphs_are_named(arguments, error, message, monkeypatch):
 def test_bad_uses_of_a_walk_are_named(call, error, message):
     with pytest.raises(error, match=message):
         call(g2t.random_walk(EDGES))
+
+
+def features_on(walk: g2t.RandomWalk) -> torch.Tensor:
+    x = torch.arange(2.0 * walk.num_nodes).view(-1, 2).sin()
+    return g2t.low_rank_features(x, walk, torch.ones(2, 2, 4), length=3)
+
+
+def test_a_walk_owns_its_arrays():
+    edges, batch = EDGES.clone(), torch.zeros(3, dtype=torch.int64)
+    walk = g2t.random_walk(edges, num_nodes=3, batch=batch)
+    before = features_on(walk)
+    edges += 10**9
+    batch += 10**8
+    assert torch.equal(features_on(walk), before)
+    assert walk.col.tolist() == [1, 0, 2, 1]
+    assert walk.graphs[0].tolist() == [0, 0, 0]
+
+
+def test_replaced_arrays_do_not_meet_what_was_derived_from_the_old():
+    walk = g2t.random_walk(EDGES, num_nodes=3)
+    features_on(walk)
+    _ = walk.transpose
+    small = {"row_ptr": torch.tensor([0, 0, 0, 1]), "col": torch.tensor([0]), "probabilities": torch.ones(1)}
+    other = dataclasses.replace(walk, **small, edge_position=torch.tensor([0]), stochastic=False)
+    assert other.row.tolist() == [2]
+    assert other.transpose[0].tolist() == [0, 1, 1, 1]
+    fresh = g2t.RandomWalk(3, **small, edge_position=torch.tensor([0]), stochastic=False)
+    assert torch.equal(features_on(other), features_on(fresh))
+
+
+BROKEN = {
+    "col": (torch.tensor([1, 0, 7, 1]), "got 7"),
+    "edge_position": (torch.tensor([0, 1, 2, -1]), "got -1"),
+    "row_ptr": (torch.tensor([0, 3, 1, 4]), "must rise from 0"),
+    "batch": (torch.tensor([0, -1, 0]), "got -1"),
+    "probabilities": (torch.ones(3), "one row for each"),
+    "num_nodes": (9, "must have 10 and 9"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_wrong_arrays_are_refused_wherever_a_walk_is_made(name, tmp_path):
+    walk = g2t.random_walk(EDGES, num_nodes=3)
+    value, message = BROKEN[name]
+    with pytest.raises(ValueError, match=message):
+        dataclasses.replace(walk, **{name: value})
+    object.__setattr__(walk, name, value)  # a file may hold anything
+    torch.save(walk, tmp_path / "walk.pt")
+    with pytest.raises(ValueError, match=message):
+        torch.load(tmp_path / "walk.pt", weights_only=True)
+    with pytest.raises(ValueError, match=message):
+        pickle.loads(pickle.dumps(walk))
+
+
+def test_a_walk_that_was_used_is_saved_without_what_was_derived(tmp_path):
+    walk = g2t.random_walk(EDGES, num_nodes=3)
+    g2t.low_rank_features(torch.ones(3, 2), walk, torch.ones(2, 2, 4), length=1, backend="torch")
+    assert walk.derived
+    torch.save(walk, tmp_path / "walk.pt")
+    loaded = torch.load(tmp_path / "walk.pt", weights_only=True)
+    assert not loaded.derived
+    assert torch.equal(features_on(loaded), features_on(walk))
+
+
+def test_a_walk_made_in_inference_mode_can_be_trained_with():
+    with torch.inference_mode():
+        walk = g2t.random_walk(EDGES.clone(), num_nodes=3, edge_weight=torch.ones(4), batch=torch.zeros(3, dtype=torch.int64))
+    x = torch.ones(3, 2, requires_grad=True)
+    for backend in ("numba", "torch"):
+        g2t.low_rank_features(x, walk, torch.ones(2, 2, 4), length=2, backend=backend).sum().backward()
+    assert x.grad is not None
+
+
+@given(graphs(), graphs(), laziness())
+def test_a_union_walks_on_each_graph_as_before(one, other, lazy):
+    walks = [walk_on(one, lazy), walk_on(other, lazy).to(torch.float64)]
+    union = g2t.RandomWalk.union(walks)
+    expected = torch.block_diag(*(walk.matrix().to_dense().double() for walk in walks))
+    assert_close(union.matrix().to_dense().double(), expected)
+    assert union.batch.tolist() == [0] * one.n + [1] * other.n
+    assert torch.equal(union.edge_position, torch.cat([walks[0].edge_position, walks[1].edge_position + walks[0].num_edges]))
+
+
+def test_a_union_needs_walks_of_one_kind():
+    walk = g2t.random_walk(EDGES, num_nodes=3)
+    with pytest.raises(ValueError, match="at least one"):
+        g2t.RandomWalk.union([])
+    with pytest.raises(ValueError, match="same number of heads"):
+        g2t.RandomWalk.union([walk, walk.with_probabilities(torch.ones(4, 2))])

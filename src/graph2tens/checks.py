@@ -173,3 +173,31 @@ def check_batch(batch: Tensor, n: int) -> Tensor:
     if batch.numel() and int(batch.min()) < 0:
         raise ValueError(f"`batch` must not be negative (got {int(batch.min())}).")
     return batch.long()
+
+
+def check_walk(n: int, row_ptr: Tensor, col: Tensor, probabilities: Tensor, edge_position: Tensor, batch: Tensor | None) -> None:
+    """The arrays of a `RandomWalk`: compiled code trusts their shapes and indices, so what is wrong would be read out of bounds."""
+    check_integer(n, "num_nodes", 0)
+    for tensor, name in ((row_ptr, "row_ptr"), (col, "col"), (edge_position, "edge_position"), (batch, "batch")):
+        if tensor is not None and (not isinstance(tensor, Tensor) or tensor.dtype != torch.int64 or tensor.dim() != 1):
+            kind = f"{tensor.dtype}, {tuple(tensor.shape)}" if isinstance(tensor, Tensor) else type(tensor).__name__
+            raise ValueError(f"`{name}` of a RandomWalk must be a vector of 64-bit integers (got {kind}).")
+    edges = col.numel()
+    if row_ptr.numel() != n + 1 or (batch is not None and batch.numel() != n):
+        raise ValueError(f"`row_ptr` and `batch` of a RandomWalk on {n} nodes must have {n + 1} and {n} entries (got {row_ptr.numel()}"
+                         f" and {'none' if batch is None else batch.numel()}).")  # fmt: skip
+    if not probabilities.is_floating_point() or probabilities.dim() not in (1, 2) or probabilities.size(0) != edges:
+        raise ValueError(f"`probabilities` of a RandomWalk must be floats, one row for each of its {edges} steps (got "
+                         f"{probabilities.dtype}, {tuple(probabilities.shape)}).")  # fmt: skip
+    if any(tensor.is_meta for tensor in (row_ptr, col)):
+        return
+    if int(row_ptr[0]) != 0 or int(row_ptr[-1]) != edges or bool((row_ptr.diff() < 0).any()):
+        raise ValueError(f"`row_ptr` of a RandomWalk must rise from 0 to its {edges} steps.")
+    for tensor, name, limit in ((col, "col", n), (edge_position, "edge_position", edges), (batch, "batch", max(n, 2**62))):
+        if tensor is not None and tensor.numel():
+            low, high = map(int, torch.aminmax(tensor))
+            if low < 0 or high >= limit:
+                wrong = low if low < 0 else high
+                raise ValueError(f"`{name}` of a RandomWalk must hold numbers in [0, {limit}) (got {wrong}). Is a file damaged?")
+    if batch is not None and batch.numel():
+        check_fits(int(batch.max()), f"a batch of {int(batch.max()):,} graphs", "Is an entry of `batch` a slip?")

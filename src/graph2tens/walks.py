@@ -6,15 +6,25 @@ its out-edges point to. A node without out-edges stays put (:math:`P_{ii} = 1`),
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from .checks import check_batch, check_edges, check_floating, check_integer, check_laziness, check_tensor, check_weight
+from .checks import (
+    check_batch,
+    check_edges,
+    check_floating,
+    check_integer,
+    check_laziness,
+    check_tensor,
+    check_walk,
+    check_weight,
+    transformed,
+)
 
 
 def for_keeps() -> AbstractContextManager[Any]:
@@ -37,7 +47,10 @@ class RandomWalk:
         batch: (n,) graph of each node in a disjoint union, or None for one graph.
         stochastic: every row sums to 1, so level 0 of all features is constantly 1 and need not be carried along. Not so after
             edges were dropped, or for probabilities that are free parameters.
-        derived: what backends computed from the pattern and the batch alone; walks that differ in probabilities share it.
+        derived: what was computed from the pattern and the batch alone. Walks that :meth:`with_probabilities` makes share it; it is not
+            saved, and not taken over by ``dataclasses.replace``.
+
+    Arrays are checked wherever a walk is made, also when it is loaded from a file: compiled code trusts their indices.
     """
 
     num_nodes: int
@@ -47,7 +60,22 @@ class RandomWalk:
     edge_position: Tensor
     batch: Tensor | None = None
     stochastic: bool = True
-    derived: dict[str, Any] = field(default_factory=dict, repr=False)
+    derived: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        tensors = (self.row_ptr, self.col, self.probabilities, self.edge_position)
+        if torch.compiler.is_compiling() or transformed() or not all(type(tensor) is Tensor for tensor in tensors):
+            return  # a program is being traced: there are no numbers yet
+        check_walk(self.num_nodes, *tensors, self.batch)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.init}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        names = {one.name for one in fields(self) if one.init}
+        if not isinstance(state, dict) or not names <= state.keys():
+            raise ValueError(f"a saved RandomWalk must have {', '.join(sorted(names))} (got {sorted(state)}). Is the file damaged?")
+        self.__init__(**{name: state[name] for name in names})  # type: ignore[misc]
 
     @property
     def num_edges(self) -> int:
@@ -58,29 +86,38 @@ class RandomWalk:
     def device(self) -> torch.device:
         return self.col.device
 
-    @cached_property
+    @property
     def row(self) -> Tensor:
         """(E,), the node each entry steps from."""
-        with for_keeps():
-            nodes = torch.arange(self.num_nodes, device=self.device)
-            return torch.repeat_interleave(nodes, self.row_ptr.diff(), output_size=self.num_edges)
+        return self._known("row", lambda: _rows(self.row_ptr, self.num_edges))
 
-    @cached_property
+    @property
     def transpose(self) -> tuple[Tensor, Tensor, Tensor]:
         """CSR of the transposed pattern: (pointer, the node an entry comes from, its position in this walk's entries)."""
-        with for_keeps():
-            order = torch.argsort(self.col, stable=True)
-            counts = torch.bincount(self.col, minlength=self.num_nodes)
-            return _pointer(counts), self.row[order], order
+        return self._known("transpose", self._transpose)
 
-    @cached_property
+    @property
     def graphs(self) -> tuple[Tensor, int]:
         """The graph of each node (n,) and the number of graphs; all nodes are one graph where there is no `batch`."""
-        if self.batch is None or self.batch.numel() == 0:
+        return self._known("graphs", self._graphs)
+
+    def _known(self, name: str, compute: Callable[[], Any]) -> Any:
+        """A derived value, computed at its first use."""
+        if torch.compiler.is_compiling():
+            return self.derived[name] if name in self.derived else compute()
+        if name not in self.derived:
             with for_keeps():
-                return torch.zeros(self.num_nodes, dtype=torch.int64, device=self.device), 1
-        with for_keeps():
-            batch = self.batch.contiguous()
+                self.derived[name] = compute()
+        return self.derived[name]
+
+    def _transpose(self) -> tuple[Tensor, Tensor, Tensor]:
+        order = torch.argsort(self.col, stable=True)
+        return _pointer(torch.bincount(self.col, minlength=self.num_nodes)), self.row[order], order
+
+    def _graphs(self) -> tuple[Tensor, int]:
+        if self.batch is None or self.batch.numel() == 0:
+            return torch.zeros(self.num_nodes, dtype=torch.int64, device=self.device), 1
+        batch = self.batch.contiguous()
         across = batch[self.row] != batch[self.col]
         if bool(across.any()):
             i, j = (int(end[int(across.nonzero()[0])]) for end in (self.row, self.col))
@@ -88,6 +125,29 @@ class RandomWalk:
                 f"`batch` must give both ends of an edge the same graph (got {int(batch[i])} and {int(batch[j])} for nodes {i} and {j})."
             )
         return batch, int(batch.max()) + 1
+
+    @classmethod
+    def union(cls, walks: Sequence[RandomWalk]) -> RandomWalk:
+        """The walk on the disjoint union of graphs, numbered one after the other; a walker never leaves its graph.
+
+        `batch` counts graphs: each walk is one, or as many as its own batch has.
+        """
+        if not walks:
+            raise ValueError("`walks` must have at least one walk (got none).")
+        heads = {tuple(walk.probabilities.shape[1:]) for walk in walks}
+        if len(heads) > 1:
+            raise ValueError(f"`walks` must have the same number of heads (got {sorted(heads)}).")
+        row_ptr, col, position, batch = [walks[0].row_ptr[:1]], list[Tensor](), list[Tensor](), list[Tensor]()
+        nodes = edges = graphs = 0
+        for walk in walks:
+            row_ptr.append(walk.row_ptr[1:] + edges)
+            col.append(walk.col + nodes)
+            position.append(walk.edge_position + edges)
+            batch.append(walk.graphs[0] + graphs)
+            nodes, edges, graphs = nodes + walk.num_nodes, edges + walk.num_edges, graphs + walk.graphs[1]
+        probabilities = torch.cat([walk.probabilities for walk in walks])
+        stochastic = all(walk.stochastic for walk in walks)
+        return cls(nodes, torch.cat(row_ptr), torch.cat(col), probabilities, torch.cat(position), torch.cat(batch), stochastic)
 
     def with_probabilities(self, probabilities: Tensor, stochastic: bool = False) -> RandomWalk:
         """The same steps with other probabilities, (E,) or (E, H), which are not normalised again.
@@ -101,10 +161,11 @@ class RandomWalk:
                 f"`probabilities` must have shape ({self.num_edges},) or ({self.num_edges}, heads), one row for each entry of "
                 f"the walk, added self-loops included (got {tuple(probabilities.shape)})."
             )
-        other = replace(self, probabilities=probabilities, stochastic=stochastic)
-        for name in ("row", "transpose", "graphs"):  # derived from the pattern alone, so they can be shared
-            if name in self.__dict__:
-                other.__dict__[name] = self.__dict__[name]
+        other = object.__new__(RandomWalk)  # the pattern was checked before, and what was derived from it can be shared
+        for one in fields(self):
+            object.__setattr__(other, one.name, getattr(self, one.name))
+        object.__setattr__(other, "probabilities", probabilities)
+        object.__setattr__(other, "stochastic", stochastic)
         return other
 
     def to(self, target: torch.device | str | torch.dtype) -> RandomWalk:
@@ -160,7 +221,14 @@ def random_walk(
     laziness = check_laziness(laziness)
     weight = check_weight(edge_weight, edge_index)
     batch = None if batch is None else check_batch(batch, n)
+    with for_keeps():  # a walk made in inference mode may be trained with later
+        walk = _walk(edge_index, n, weight, laziness, None if batch is None else batch.clone())
+    if batch is not None:
+        _ = walk.graphs  # a batch that cuts through an edge is better refused here than where it is used
+    return walk
 
+
+def _walk(edge_index: Tensor, n: int, weight: Tensor, laziness: float, batch: Tensor | None) -> RandomWalk:
     row, col, position, weight = _coalesce(edge_index, weight, n)
     total = weight.new_zeros(n).index_add(0, row, weight)
     degree = torch.bincount(row, minlength=n)
@@ -168,10 +236,8 @@ def random_walk(
     probability = weight / total[row]
     staying = torch.full_like(total, laziness).masked_fill(degree == 0, 1.0)
     row, col, position, probability = _add_loops(row, col, position, probability * (1 - laziness), staying)
-    walk = RandomWalk(n, _pointer(torch.bincount(row, minlength=n)), col, probability, position, batch)
-    if batch is not None:
-        _ = walk.graphs  # a batch that cuts through an edge is better refused here than where it is used
-    return walk
+    # The columns may be the caller's own numbers, which the caller may change.
+    return RandomWalk(n, _pointer(torch.bincount(row, minlength=n)), col.clone(), probability, position, batch)
 
 
 def sample_walks(walk: RandomWalk, start: Tensor, length: int, generator: torch.Generator | None = None) -> Tensor:
@@ -243,6 +309,11 @@ def _count_walks(walk: RandomWalk, length: int) -> float:
     for _ in range(length):
         counts = torch.zeros_like(counts).index_add(0, walk.row, present * counts[walk.col])
     return float(counts.sum())
+
+
+def _rows(row_ptr: Tensor, num_edges: int) -> Tensor:
+    nodes = torch.arange(row_ptr.numel() - 1, device=row_ptr.device)
+    return torch.repeat_interleave(nodes, row_ptr.diff(), output_size=num_edges)
 
 
 def _pointer(counts: Tensor) -> Tensor:

@@ -1,4 +1,5 @@
-"""Compiling with Numba so that the disk cache is never trouble: not written to, shared, full, or of another version.
+"""Compiling with Numba so that the disk cache is never trouble: not writable, shared, full, damaged, or of
+another version.
 
 Numba's cache is not safe when processes compile different versions of one function at once: both take the same free file, and one is
 later given the other's machine code. So every version here has a name of its own, made of all it depends on; processes that race then
@@ -11,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from threading import current_thread, main_thread
@@ -19,8 +20,11 @@ from types import FunctionType
 from typing import Any
 
 import numba
-from llvmlite import binding
 from numba import njit
+from numba.core.registry import cpu_target
+
+_TRIES = 8  # functions call functions, and each may fail to be kept, or to be read
+_folders: set[Path] = set()  # where machine code is kept
 
 
 @contextmanager
@@ -52,12 +56,27 @@ class Compiled:
         if self._is_compiled:
             return self.dispatcher(*arguments)
         with signals_wait():
-            try:
-                result = self.dispatcher(*arguments)
-            except OSError:  # the disk is full, or was taken away: the code is there, it only could not be kept
-                result = self.dispatcher(*arguments)
+            result = self._first(arguments)
             self._is_compiled = True
         return result
+
+    def _first(self, arguments: tuple[Any, ...]) -> Any:
+        for _ in range(_TRIES):
+            try:
+                return self.dispatcher(*arguments)
+            except OSError:  # the disk is full or was taken away: the code is there, it only could not be kept. Next those it calls
+                continue
+            except Exception:  # a damaged file of the cache, with whatever error comes of reading it
+                _discard()
+        return self.dispatcher(*arguments)
+
+
+def _discard() -> None:
+    """Delete what this version of the library keeps on disk."""
+    for folder in _folders:
+        for path in folder.glob(f"*{_fingerprint()}*.nb?"):
+            with suppress(OSError):
+                path.unlink()
 
 
 def specialised(function: Callable[..., Any], version: str, **names: Any) -> Compiled:
@@ -81,7 +100,9 @@ def compiled(function: Callable[..., Any], version: str = "") -> Compiled:
     function.__qualname__ = "_".join([function.__name__, *version.split(), _fingerprint()])
     options = {"nogil": True, "boundscheck": False, "error_model": "numpy"}
     try:
-        return Compiled(njit(cache=True, **options)(function))
+        dispatcher = njit(cache=True, **options)(function)
+        _folders.add(Path(dispatcher.stats.cache_path))
+        return Compiled(dispatcher)
     except RuntimeError:  # Numba found no place to write to
         return Compiled(njit(**options)(function))
 
@@ -90,5 +111,5 @@ def compiled(function: Callable[..., Any], version: str = "") -> Compiled:
 def _fingerprint() -> str:
     """The sources of this folder, the processor and Numba itself."""
     sources = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
-    machine = f"{numba.__version__} {binding.get_host_cpu_name()} {binding.get_host_cpu_features().flatten()}"
+    machine = f"{numba.__version__} {cpu_target.target_context.codegen().magic_tuple()}"  # processor, its features, LLVM's triple
     return hashlib.sha256(sources + machine.encode()).hexdigest()[:16]

@@ -81,9 +81,16 @@ class _SparseProjection(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        if ctx.x not in _TRANSPOSED:
-            _TRANSPOSED[ctx.x] = ctx.x.t().to_sparse_csr()
-        return _TRANSPOSED[ctx.x] @ gradient, None
+        return _transposed(ctx.x) @ gradient, None
+
+
+def _transposed(x: Tensor) -> Tensor:
+    """The transpose of a sparse matrix, kept until the matrix is changed or forgotten."""
+    parts = (x.crow_indices(), x.col_indices(), x.values())
+    known: tuple[list[Tensor], Tensor] | None = _TRANSPOSED.get(x)
+    if known is None or not all(map(torch.equal, known[0], parts)):  # PyTorch does not count changes of a sparse tensor's parts
+        known = _TRANSPOSED[x] = ([part.clone() for part in parts], x.t().to_sparse_csr())
+    return known[1]
 
 
 def centre(x: Tensor, batch: Tensor, graphs: int) -> tuple[Tensor, Tensor]:

@@ -107,9 +107,9 @@ class CollatedGraphs:
             edge_position=torch.from_numpy(self._edge_position.take(edges) - entry_shift[edge_graph]),
             batch=batch,
         )
-        # what the cached properties of a walk would compute with a sort
-        walk.__dict__["row"] = torch.from_numpy(self._row.take(entries) - node_shift_of_entry)
-        walk.__dict__["transpose"] = (
+        # what would otherwise take a sort
+        walk.derived["row"] = torch.from_numpy(self._row.take(entries) - node_shift_of_entry)
+        walk.derived["transpose"] = (
             _closed(self._back_start.take(nodes) - entry_shift_of_node, entries.size),
             torch.from_numpy(self._back_row.take(entries) - node_shift_of_entry),
             torch.from_numpy(self._back_position.take(entries) - entry_shift[entry_graph]),

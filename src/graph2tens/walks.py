@@ -89,17 +89,20 @@ class RandomWalk:
     @property
     def row(self) -> Tensor:
         """(E,), the node each entry steps from."""
-        return self._known("row", lambda: _rows(self.row_ptr, self.num_edges))
+        row: Tensor = self._known("row", lambda: _rows(self.row_ptr, self.num_edges))
+        return row
 
     @property
     def transpose(self) -> tuple[Tensor, Tensor, Tensor]:
         """CSR of the transposed pattern: (pointer, the node an entry comes from, its position in this walk's entries)."""
-        return self._known("transpose", self._transpose)
+        transpose: tuple[Tensor, Tensor, Tensor] = self._known("transpose", self._transpose)
+        return transpose
 
     @property
     def graphs(self) -> tuple[Tensor, int]:
         """The graph of each node (n,) and the number of graphs; all nodes are one graph where there is no `batch`."""
-        return self._known("graphs", self._graphs)
+        graphs: tuple[Tensor, int] = self._known("graphs", self._graphs)
+        return graphs
 
     def _known(self, name: str, compute: Callable[[], Any]) -> Any:
         """A derived value, computed at its first use."""
@@ -219,7 +222,7 @@ def random_walk(
     """
     n = check_edges(edge_index, num_nodes)
     laziness = check_laziness(laziness)
-    weight = check_weight(edge_weight, edge_index)
+    weight = None if edge_weight is None else check_weight(edge_weight, edge_index)
     batch = None if batch is None else check_batch(batch, n)
     with for_keeps():  # a walk made in inference mode may be trained with later
         walk = _walk(edge_index, n, weight, laziness, None if batch is None else batch.clone())
@@ -228,16 +231,29 @@ def random_walk(
     return walk
 
 
-def _walk(edge_index: Tensor, n: int, weight: Tensor, laziness: float, batch: Tensor | None) -> RandomWalk:
-    row, col, position, weight = _coalesce(edge_index, weight, n)
+def _walk(edge_index: Tensor, n: int, weight: Tensor | None, laziness: float, batch: Tensor | None) -> RandomWalk:
+    edges = edge_index.size(1)
+    source, target = edge_index.long()  # no copy where they are 64-bit integers already
+    key = source * n
+    key += target
+    degree = torch.bincount(source, minlength=n)
+    loops = torch.arange(n, device=degree.device) if laziness else (degree == 0).nonzero().squeeze(1)  # who stays put
+    key = torch.cat([key, loops * (n + 1)]) if loops.numel() else key  # so that all steps are sorted at once
+    key, position = _sorted(key)
+    row = key.div(max(n, 1), rounding_mode="floor")
+    col = key.sub_(row * n)
+    if weight is None:
+        weight = torch.bincount(position[:edges], minlength=row.numel()).double()
+    else:
+        weight = weight.new_zeros(row.numel()).index_add(0, position[:edges], weight)
     total = weight.new_zeros(n).index_add(0, row, weight)
-    degree = torch.bincount(row, minlength=n)
     _check_total(total, degree)
-    probability = weight / total[row]
-    staying = torch.full_like(total, laziness).masked_fill(degree == 0, 1.0)
-    row, col, position, probability = _add_loops(row, col, position, probability * (1 - laziness), staying)
-    # The columns may be the caller's own numbers, which the caller may change.
-    return RandomWalk(n, _pointer(torch.bincount(row, minlength=n)), col.clone(), probability, position, batch)
+    probability = weight / total.masked_fill(degree == 0, 1.0)[row]
+    if loops.numel():
+        staying = torch.full_like(total, laziness).masked_fill(degree == 0, 1.0)[loops]
+        probability = (probability * (1 - laziness)).index_add(0, position[edges:], staying)
+        position = position[:edges].clone()
+    return RandomWalk(n, _pointer(torch.bincount(row, minlength=n)), col, probability, position, batch)
 
 
 def sample_walks(walk: RandomWalk, start: Tensor, length: int, generator: torch.Generator | None = None) -> Tensor:
@@ -320,26 +336,15 @@ def _pointer(counts: Tensor) -> Tensor:
     return torch.cat([counts.new_zeros(1), counts.cumsum(0)])
 
 
-def _coalesce(edge_index: Tensor, weight: Tensor, n: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Edges sorted by (row, column) with the weights of parallel edges added, and where each input edge went."""
-    edge_index = edge_index.long().contiguous()  # compiled code wants rows and columns one after the other
-    key = edge_index[0] * n + edge_index[1]
-    step = key.diff()
-    if bool((step > 0).all()):  # sorted and no duplicates: what PyG's loaders give
-        return edge_index[0], edge_index[1], torch.arange(key.numel(), device=key.device), weight
-    unique, position = torch.unique(key, return_inverse=True)
-    merged = weight.new_zeros(unique.numel()).index_add(0, position, weight)
-    return unique.div(n, rounding_mode="floor"), unique.remainder(n), position, merged
-
-
-def _add_loops(row: Tensor, col: Tensor, position: Tensor, probability: Tensor, staying: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Put `staying` (n,) onto the diagonal of P, merging it with self-loops that are there."""
-    nodes = (staying > 0).nonzero().squeeze(1)
-    if nodes.numel() == 0:
-        return row, col, position, probability
-    edges = torch.stack([torch.cat([row, nodes]), torch.cat([col, nodes])])
-    row, col, where, probability = _coalesce(edges, torch.cat([probability, staying[nodes]]), staying.numel())
-    return row, col, where[position], probability
+def _sorted(key: Tensor) -> tuple[Tensor, Tensor]:
+    """The different numbers of `key` in ascending order, and the place of each of `key` among them."""
+    if bool((key[1:] > key[:-1]).all()):  # what PyG's loaders give
+        return key, torch.arange(key.numel(), device=key.device)
+    key, order = key.sort(stable=True)
+    fresh = torch.ones_like(key, dtype=torch.bool)
+    torch.ne(key[1:], key[:-1], out=fresh[1:])
+    position = torch.empty_like(order).scatter_(0, order, fresh.cumsum(0).sub_(1))
+    return key if bool(fresh.all()) else key[fresh], position
 
 
 def _check_total(total: Tensor, degree: Tensor) -> None:

@@ -32,6 +32,7 @@ ORDER = [
     "sklearn",
     "molecules",
     "scale",
+    "report",
     "paper",
     "cli",
     "demo",

@@ -11,10 +11,10 @@ import pytest
 from report_samples import BENCHMARKS, authors_table, record, study_records
 
 from graph2tens.paper.report.data import collect
-from graph2tens.paper.report.html.charts import ticks, widen
-from graph2tens.paper.report.html.markup import asset, fragment, h, page
 from graph2tens.paper.report.html.page import render
 from graph2tens.paper.report.write import read_benchmarks, write_report
+from graph2tens.report.charts import ticks, widen
+from graph2tens.report.markup import asset, fragment, h, page
 
 HOSTILE = [
     "</script><script>alert(1)</script>",
@@ -240,7 +240,7 @@ def test_benchmarks_are_read_as_they_come(tmp_path):
 
 def test_prose_and_tree_serialise_as_html():
     for name in ("introduction.html", "words.html"):
-        assert len(fragment(name))
+        assert len(fragment(name, "graph2tens.paper.report.html"))
     text = page("a < b", [h("p", "1 < 2 & ", h("em", "3"), " > 2", class_="x", hidden=True, title=None)])
     assert '<p class="x" hidden="">1 &lt; 2 &amp; <em>3</em> &gt; 2</p>' in text
 

@@ -129,8 +129,8 @@ def _show_summary(dataset: str, records: list[Fields]) -> None:
     from rich.table import Table
 
     from ..paper.numbers import PUBLISHED
-    from ..paper.report.statistics import summarise
-    from ..paper.report.words import mean_std
+    from ..report.statistics import summarise
+    from ..report.words import mean_std
 
     table = Table(title=f"Test accuracy on {dataset}, %", title_justify="left")
     for name in ("model", "accuracy", "splits", "seconds per split", "source"):

@@ -9,6 +9,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Any
 
+from ...report.statistics import Difference, Summary, difference, paired_difference, summarise
 from ...training.config import Cell
 from ...training.records import Record
 from ..numbers import PUBLISHED, Published
@@ -17,7 +18,6 @@ from ..rivals import RIVALS
 from ..tables import TABLES, place
 from ..variants import ABLATIONS, DEPARTURES
 from .authors_runs import canonical
-from .statistics import Difference, Summary, difference, paired_difference, summarise
 
 DEFAULT_FEATURES = "GraphTensFeatures+SVM"  # the name under which `graph2tens classify` records them
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...report.statistics import Difference, paired_difference
 from ...training.config import Cell
 from ..tables import TABLES, place
 from ..variants import DEPARTURES
 from . import words
 from .data import Study
-from .statistics import Difference, paired_difference
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from statistics import fmean
 
+from ...report.statistics import beyond_by_chance, paired_difference
 from ..protocols import MODELS
 from ..variants import DEPARTURES
 from . import sentences, words
@@ -15,7 +16,6 @@ from .data import CellResult, Study, Verdict
 from .departures import Worth, worth
 from .held_out import held_out, luck
 from .rivals import Standing, as_published, contests, grouped, outcome_of
-from .statistics import beyond_by_chance, paired_difference
 
 _WITH_AUTHORS, _OF_AUTHORS = "--authors-runs", ("results", "agreement", "disagreement", "parts")  # the sections that show their runs
 _SPECIAL = re.compile(r"[\\`*_{}\[\]<>|#]")

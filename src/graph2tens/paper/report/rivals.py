@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import torch
 
+from ...report.statistics import Difference, Summary, difference, paired_difference
 from ...training.config import Cell
 from ..authors import NETWORKS
 from ..numbers import Published
@@ -19,7 +20,6 @@ from ..rivals import RIVALS
 from ..tables import place
 from . import words
 from .data import CellResult, Study
-from .statistics import Difference, Summary, difference, paired_difference
 
 SIZES = {"NCI1": (37, 2), "NCI109": (38, 2), "Cora": (1433, 7), "CiteSeer": (3703, 6), "PubMed": (500, 3)}  # attributes, classes
 SHCHUR_SPLITS = 100  # behind the printed means of table 4, as its source says

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from ...report.statistics import beyond_by_chance
 from ..tables import TABLES
 from .data import CellResult, Study, Verdict
-from .statistics import beyond_by_chance
 from .words import cell_name, distinct, gap, in_order, listing, machine, plural, settings, settings_in_full, signed, upper
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from ...files import write_text
+from ...report.statistics import Difference
 from .authors_runs import read_authors_runs
 from .data import Study, collect
 from .html.page import render
-from .statistics import Difference
 
 
 def write_report(

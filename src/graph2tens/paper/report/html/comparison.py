@@ -7,15 +7,18 @@ from itertools import groupby
 from statistics import median
 from xml.etree.ElementTree import Element
 
+from ....report.charts import widen
+from ....report.layout import figure, folded, group, section, side_by_side
+from ....report.markup import Child, fragment, h
+from ....report.statistics import AGREEMENT
+from ....report.tables import table
 from ...variants import DEPARTURES, MEANINGS
 from .. import sentences, words
 from ..data import CellResult, Effect, Study, Verdict
 from ..departures import worth
-from ..statistics import AGREEMENT
 from . import charts
-from .layout import figure, folded, group, name, panels, section, side_by_side, split_by
-from .markup import Child, fragment, h
-from .tables import cell_columns, facets, filter_controls, published_table, table, untrained_columns, verdict_badge, worth_columns
+from .layout import name, panels, split_by
+from .tables import cell_columns, facets, filter_controls, published_table, untrained_columns, verdict_badge, worth_columns
 
 
 def introduction(study: Study) -> Element:
@@ -41,13 +44,13 @@ def introduction(study: Study) -> Element:
         "In one minute",
         h(
             "div",
-            fragment("introduction.html"),
+            fragment("introduction.html", __package__),
             h("div", h("h3", "The result"), h("p", head) if head else None, h("dl", facts, class_="figures"), _overview(compared)),
             class_="halves",
         ),
         outcomes,
         h("p", gaps, class_="gaps") if gaps else None,
-        fragment("words.html"),
+        fragment("words.html", __package__),
     )
 
 
@@ -98,7 +101,7 @@ def _domains(results: Sequence[CellResult]) -> dict[str, tuple[float, float]]:
         seen += [*result.by_seed.values(), *result.authors.values()]
         if result.published is not None:
             seen += [result.published.mean + sign * (result.published.std or 0.0) for sign in (-1, 1)]
-    return {key: charts.widen(seen, least=2.0) for key, seen in values.items()}
+    return {key: widen(seen, least=2.0) for key, seen in values.items()}
 
 
 def seeds(study: Study) -> Element:

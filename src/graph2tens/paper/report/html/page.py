@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
+from ....report.charts import CURVES_DRAWN, learning_curves
+from ....report.layout import figure, folded, section, side_by_side
+from ....report.markup import Child, h, page
+from ....report.tables import table
 from ....training.records import Record
 from .. import sentences, words
 from ..data import Study
 from . import charts, comparison
-from .layout import figure, folded, name, panels, section, side_by_side, split_by
-from .markup import Child, h, page
+from .layout import name, panels, split_by
 from .rivals import rivals
 from .speed import speed
-from .tables import run_columns, table
+from .tables import run_columns
 
 
 def render(study: Study, title: str | None = None) -> str:
@@ -72,14 +75,14 @@ def _options(study: Study) -> Element | None:
 
 def _curves(study: Study) -> Element:
     """How training went; of a study of the paper, variants of the models are folded away."""
-    drawn = {result.cell: picture for result in study.cells if (picture := charts.learning_curves(result.runs)) is not None}
+    drawn = {result.cell: picture for result in study.cells if (picture := learning_curves(result.runs)) is not None}
     trained = [result for result in study.cells if result.cell in drawn]
     first, others = (
         panels(((result, drawn[result.cell]) for result in some), name)
         for some in split_by(trained, lambda result: result.cell.variant == "base" or not study.of_paper)
     )
     most = max((len(result.runs) for result in trained), default=0)
-    limit = f" At most {charts.CURVES_DRAWN} seeds are drawn." if most > charts.CURVES_DRAWN else ""
+    limit = f" At most {CURVES_DRAWN} seeds are drawn." if most > CURVES_DRAWN else ""
     text = f"How accuracy and loss went during training, one line for each seed.{limit}"
     rest = folded(f"{words.plural(len(others), 'variant')} of the models", others) if len(others) else None
     return section("curves", "Learning curves", h("p", text, class_="legend"), first, rest)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from xml.etree.ElementTree import Element
 
+from ....report.layout import folded, group, section
+from ....report.markup import Child, h
+from ....report.tables import Column, table
 from ...protocols import MODELS
 from ...rivals import RIVALS
 from .. import words
 from ..data import Study
 from ..rivals import Contest, Standing, contests, grouped, headline, outcome_of
-from .layout import folded, group, section
-from .markup import Child, h
-from .tables import Column, table
 
 
 def rivals(study: Study) -> Element | None:

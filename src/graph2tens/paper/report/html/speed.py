@@ -7,10 +7,10 @@ from itertools import groupby
 from typing import Any
 from xml.etree.ElementTree import Element
 
+from ....report.layout import folded
+from ....report.markup import h
+from ....report.tables import Column, table
 from .. import words
-from .layout import folded
-from .markup import h
-from .tables import Column, table
 
 Measurement = Mapping[str, Any]
 Task = tuple[str, Mapping[str, Measurement]]  # its name, and what was measured by the name of the contender

@@ -41,14 +41,14 @@ def _text(value: str | float) -> str:
     return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else str(value)
 
 
-def asset(name: str) -> str:
-    """A file of the package's ``assets`` folder."""
-    return files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
+def asset(name: str, package: str = __package__) -> str:
+    """A file of a package's ``assets`` folder."""
+    return files(package).joinpath("assets", name).read_text(encoding="utf-8")
 
 
-def fragment(name: str) -> Element:
-    """A passage of prose among the assets: HTML that is also XML."""
-    return fromstring(asset(name))
+def fragment(name: str, package: str) -> Element:
+    """A passage of prose among a package's assets: HTML that is also XML."""
+    return fromstring(asset(name, package))
 
 
 def _fingerprint(text: str) -> str:

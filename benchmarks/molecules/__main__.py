@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from graph2tens.molecules.estimate import INTERVAL, auroc, rmse
+from graph2tens.molecules.model import encoded
 from graph2tens.training.provenance import machine
 
 from .methods import METHODS, chemprop, processor_seconds
@@ -39,7 +40,7 @@ def measure(chosen: MoleculeSet, number: int, kind: str, method: str, run: Any) 
     start, processor = time.perf_counter(), processor_seconds()
     found = run(data, train, validation, test)
     seconds, processor = time.perf_counter() - start, processor_seconds() - processor
-    truth = data.y[test]
+    truth = encoded(data)[test]
     regression = data.task == "regression"
     record: dict[str, Any] = {
         "set": chosen.name,

@@ -18,7 +18,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from graph2tens.molecules.data import Measured
 from graph2tens.molecules.estimate import forest
-from graph2tens.molecules.model import MoleculeModel, molecule_features
+from graph2tens.molecules.model import MoleculeModel, encoded, molecule_features
 from graph2tens.molecules.novelty import counts
 
 Matrix = NDArray[np.float64]
@@ -71,17 +71,18 @@ def with_validation(data: Measured, train: Integers, validation: Integers, test:
 
 def random_forest(data: Measured, train: Integers, validation: Integers, test: Integers) -> Outcome:
     """Morgan counts (radius 2, 2048) and a random forest."""
-    return Outcome(forest(data.smiles, data.y, data.task, n_jobs=2)(train, test))
+    return Outcome(forest(data.smiles, encoded(data), data.task, n_jobs=2)(train, test))
 
 
 def tanimoto(data: Measured, train: Integers, validation: Integers, test: Integers) -> Outcome:
     """Morgan counts and a Gaussian process with the Tanimoto (min-max) kernel, noise by marginal likelihood; target by target."""
     table = counts(data.smiles)
-    values, deviations = np.full((test.size, data.y.shape[1]), np.nan), np.full((test.size, data.y.shape[1]), np.nan)
+    targets = encoded(data)
+    values, deviations = np.full((test.size, targets.shape[1]), np.nan), np.full((test.size, targets.shape[1]), np.nan)
     inside, across = similarity(table[train], table[train]), similarity(table[test], table[train])
-    for target in range(data.y.shape[1]):
-        known = np.flatnonzero(~np.isnan(data.y[train, target]))
-        y = data.y[train[known], target]
+    for target in range(targets.shape[1]):
+        known = np.flatnonzero(~np.isnan(targets[train, target]))
+        y = targets[train[known], target]
         mean, spread = y.mean(), y.std() or 1.0
         z, K = (y - mean) / spread, inside[np.ix_(known, known)]
         best: Any = None
@@ -134,7 +135,9 @@ def chemprop(command: str) -> Callable[..., Outcome]:
             [found] = (folder / "out").rglob("test_predictions.csv")
             with found.open(newline="") as stream:
                 rows_found = list(csv.DictReader(stream))
-        return Outcome(np.array([[float(row[target]) for target in data.targets] for row in rows_found]))
+        values = np.array([[float(row[target]) for target in data.targets] for row in rows_found])
+        both = data.task == "classification" and len(data.targets) == 1
+        return Outcome(np.column_stack([1 - values, values]) if both else values)
 
     return run
 

@@ -11,6 +11,7 @@ from graph2tens.molecules.answers import ranked, tabulate, write
 from graph2tens.molecules.data import measured, read_molecules
 from graph2tens.molecules.explain import shares
 from graph2tens.molecules.model import MoleculeModel, cross_validate, molecule_features
+from graph2tens.molecules.novelty import Familiarity
 from graph2tens.molecules.samples import PROPERTY, SAMPLES, write_samples
 from graph2tens.molecules.tables import read_table
 
@@ -193,3 +194,11 @@ def test_the_report_names_lines(tmp_path):
     assert "2 molecules have no known target" in report[3]
     assert "lines 16 and 17" in report[4]
     assert "by 1 on lines 16 and 17" in report[4]
+
+
+def test_a_large_ring_is_not_taken_for_a_small_one():
+    familiarity = Familiarity.fit(["O=C1CCCCC1", "CCO", "c1ccccc1"])
+    similarity, nearest = familiarity.nearest(["O=C1CCCCCCCCCCCCCCC1", "O=C1CCCCC1"])
+    assert nearest == ["O=C1CCCCC1"] * 2
+    assert similarity[0] < 0.9
+    assert similarity[1] == 1

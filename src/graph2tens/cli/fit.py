@@ -104,7 +104,8 @@ def _show(rows: list[Row], data: Measured, split: str) -> None:
     from rich.table import Table
 
     regression = data.task == "regression"
-    shown = Table(title=f"On molecules not learnt from ({split} split)", title_justify="left")
+    print(f"On molecules not learnt from ({split} split):")
+    shown = Table()
     shown.add_column("method")
     shown.add_column("root mean squared error" if regression else "AUROC", justify="right")
     if regression:

@@ -79,7 +79,7 @@ def _row(model: MoleculeModel, found: Predictions, entry: int) -> list[str]:
             cells += [value, deviation, value - INTERVAL * deviation, value + INTERVAL * deviation]
         return [f"{cell:.6g}" for cell in cells]
     if len(model.targets) == 1:
-        shares = np.array([1 - values[0], values[0]]) if len(model.classes[0]) == 2 else values / max(values.sum(), 1e-12)
+        shares = values / max(values.sum(), 1e-12)  # each class was asked for by itself
         return [model.classes[0][int(shares.argmax())], *(f"{share:.6g}" for share in shares)]
     return [text for names, share in zip(model.classes, values, strict=True) for text in (names[int(share > 0.5)], f"{share:.6g}")]
 

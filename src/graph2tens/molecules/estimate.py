@@ -59,12 +59,7 @@ def coverage(y: Matrix, predicted: Matrix, deviation: Matrix) -> float:
 
 
 def auroc(y: Matrix, scores: Matrix) -> float:
-    """The mean over the targets that have both classes among the known entries. `scores` (n, targets), or (n, classes) for one target."""
-    if y.shape[1] == 1 and scores.shape[1] > 1:
-        shares = scores / scores.sum(axis=1, keepdims=True)
-        present = np.unique(y[:, 0]).astype(int)
-        found = [roc_auc_score(y[:, 0] == c, shares[:, c]) for c in present if 0 < (y[:, 0] == c).mean() < 1]
-        return float(np.mean(found))
+    """The mean over the labels (n, T) that have both 0 and 1 among the known entries."""
     found = []
     for truth, score in zip(y.T, scores.T, strict=True):
         known = ~np.isnan(truth)
@@ -76,21 +71,20 @@ def auroc(y: Matrix, scores: Matrix) -> float:
 def forest(smiles: Sequence[str], y: Matrix, task: str, n_jobs: int | None = None) -> Callable[[Integers, Integers], Matrix]:
     """Morgan counts and a random forest: predictions of test rows from training rows, target by target."""
     table = counts(smiles)
+    table = table[:, table.any(axis=0)]
+    made: Any = RandomForestRegressor if task == "regression" else RandomForestClassifier
+    share = 1 / 3 if task == "regression" else "sqrt"
+    opposite = task != "regression" and y.shape[1] == 2 and bool((y.sum(axis=1) == 1).all())  # two classes of one target
 
     def predict(train: Integers, test: Integers) -> Matrix:
         columns = []
-        for truth in y.T:
+        for truth in y.T[1:] if opposite else y.T:
             known = train[~np.isnan(truth[train])]
-            made: Any = RandomForestRegressor if task == "regression" else RandomForestClassifier
-            model = made(100, max_features=1 / 3 if task == "regression" else "sqrt", random_state=0, n_jobs=n_jobs).fit(
-                table[known], truth[known]
-            )
+            model = made(100, max_features=share, random_state=0, n_jobs=n_jobs).fit(table[known], truth[known])
             if task == "regression":
                 columns.append(model.predict(table[test]))
-                continue
-            shares = np.zeros((test.size, int(np.nanmax(truth)) + 1))
-            shares[:, model.classes_.astype(int)] = model.predict_proba(table[test])
-            columns.append(shares if y.shape[1] == 1 and shares.shape[1] > 2 else shares[:, 1])
-        return np.column_stack(columns)
+            else:
+                columns.append(model.predict_proba(table[test]) @ model.classes_)  # of 1, also where there was 0 alone
+        return np.column_stack([1 - columns[0], *columns] if opposite else columns)
 
     return predict

@@ -89,7 +89,7 @@ def expand(head: Any, target: int) -> tuple[Expansion, Matrix, Matrix]:
     if hasattr(head, "parts_"):
         part = next(part for part in head.parts_ if target in part.columns)
         weights = part.weights[:, list(part.columns).index(target)]
-        points, rate = head.table_[part.rows], part.rate
+        points, rate = head.table_[part.rows], part.gamma / head.unit_
     else:
         columns, spectrum = next((columns, spectrum) for columns, spectrum in head.spectra_ if target in columns)
         place = list(columns).index(target)

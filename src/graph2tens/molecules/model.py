@@ -20,6 +20,7 @@ from .estimate import MANY, Row, auroc, coverage, folds, forest, parts, rmse
 from .novelty import Familiarity
 
 Matrix = NDArray[np.float64]
+ENOUGH_FOR_WIDTH = 1500  # molecules by which the kernel's width is chosen
 
 
 def molecule_features(**changes: Any) -> GraphTensFeatures:
@@ -30,10 +31,10 @@ def molecule_features(**changes: Any) -> GraphTensFeatures:
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """For n molecules and T targets (for one target of several classes: T classes).
+    """For n molecules and T targets (for the classes of a single target: T classes).
 
     Attributes:
-        values: (n, T) predicted numbers, or probabilities of the second class (of each class).
+        values: (n, T) predicted numbers, or probabilities: of the second class of each target, or of each class of a single one.
         deviations: (n, T) standard deviations of a measurement; None for classification.
         similarity: (n,) Tanimoto similarity to the most similar training molecule, whose SMILES is in `nearest`.
         unlike: (n,) True where that is less than training molecules are similar to each other.
@@ -73,7 +74,14 @@ class MoleculeModel:
         """Fit to all molecules of `data`."""
         kind = GraphTensRegressor if data.task == "regression" else GraphTensClassifier
         made = molecule_features() if features is None else features
-        estimator = kind(made, n_jobs=n_jobs, random_state=seed).fit(data.graphs, encoded(data))
+        estimator = kind(made, n_jobs=n_jobs, random_state=seed)
+        y = encoded(data)
+        if data.task == "regression" and len(y) > ENOUGH_FOR_WIDTH and not np.isnan(y).any():
+            # One decomposition per candidate takes time that grows with the cube of the rows; some rows tell the width well enough.
+            some = np.random.default_rng(seed).permutation(len(y))[:ENOUGH_FOR_WIDTH]
+            tried = clone(estimator).fit([data.graphs[place] for place in some], y[some])
+            estimator.set_params(gamma=np.unique(tried.head_.gamma_).tolist())
+        estimator.fit(data.graphs, y)
         return cls(estimator, Familiarity.fit(data.smiles, seed), data.task, data.targets, data.classes, salts)
 
     def predict(self, graphs: Sequence[Data], smiles: Sequence[str], n_jobs: int | None = None) -> Predictions:
@@ -85,8 +93,8 @@ class MoleculeModel:
 
     @property
     def target_names(self) -> list[str]:
-        """What the columns of predictions are: the targets, or the classes of a target of more than two."""
-        if self.task == "classification" and len(self.classes[0]) > 2:
+        """What the columns of predictions are: the targets, or the classes of a single one."""
+        if self.task == "classification" and len(self.targets) == 1:
             return [f"{self.targets[0]}={name}" for name in self.classes[0]]
         return self.targets
 
@@ -119,8 +127,8 @@ class MoleculeModel:
 
 
 def encoded(data: Measured) -> Matrix:
-    """Targets as the estimators take them: one class of several becomes a label of 0 and 1 for each class."""
-    if data.task == "classification" and len(data.classes[0]) > 2:
+    """Targets as the estimators take them: the class of a single target becomes a label of 0 and 1 for each class."""
+    if data.task == "classification" and len(data.targets) == 1:
         return np.asarray(data.y[:, :1] == np.arange(len(data.classes[0])), dtype=np.float64)
     return data.y
 

@@ -61,7 +61,8 @@ class Familiarity:
 
 def fingerprints(smiles: Sequence[str]) -> Bits:
     """(n, SIZE / 8) packed bits of Morgan fingerprints."""
-    generator = rdFingerprintGenerator.GetMorganGenerator(radius=RADIUS, fpSize=SIZE)
+    # Without counts a ring of sixteen atoms would be the same as one of six.
+    generator = rdFingerprintGenerator.GetMorganGenerator(radius=RADIUS, fpSize=SIZE, countSimulation=True)
     table = np.zeros((len(smiles), SIZE // 8), dtype=np.uint8)
     with rdBase.BlockLogs():
         for place, text in enumerate(smiles):

@@ -21,11 +21,15 @@ from safetensors.numpy import save as save_arrays
 
 from ..datasets import AttributeScaler
 from ..files import replacing, write_json
-from ..sklearn import GraphTensFeatures, GraphTensRegressor
+from ..sklearn import GraphTensClassifier, GraphTensFeatures, GraphTensRegressor
 from ..sklearn.edge_nodes import EdgeNodes
 from ..sklearn.encoding import Encoder
+from ..sklearn.heads.answers import Labels
 from ..sklearn.heads.distances import Standardiser
 from ..sklearn.heads.gaussian_process import Spectrum
+from ..sklearn.heads.landmark_gp import Choice, LandmarkGP
+from ..sklearn.heads.landmarks import LandmarkSpectrum, Sums, Whitener
+from ..sklearn.heads.least_squares import LeastSquaresClassifier
 from ..sklearn.heads.validated_gp import Part, ValidatedGP
 from ..sklearn.random_features import Layer
 from .novelty import Familiarity
@@ -35,8 +39,9 @@ DESCRIPTION, ARRAYS = "model.json", "model.safetensors"
 CLASSES: dict[str, type] = {
     made.__name__: made
     for made in (
-        *(GraphTensRegressor, GraphTensFeatures, Encoder, AttributeScaler, EdgeNodes, Layer),
-        *(ValidatedGP, Standardiser, Part, Spectrum, Familiarity),
+        *(GraphTensRegressor, GraphTensClassifier, GraphTensFeatures, Encoder, AttributeScaler, EdgeNodes, Layer),
+        *(ValidatedGP, Standardiser, Part, Spectrum, LandmarkGP, LandmarkSpectrum, Whitener, Sums, Choice),
+        *(LeastSquaresClassifier, Labels, Familiarity),
     )
 }
 

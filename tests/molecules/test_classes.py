@@ -1,0 +1,83 @@
+"""Models of classes: two, several, several labels with holes."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from graph2tens.cli import app
+from graph2tens.molecules import model as models
+from graph2tens.molecules.answers import columns, tabulate
+from graph2tens.molecules.data import measured, read_molecules
+from graph2tens.molecules.explain import shares
+from graph2tens.molecules.model import MoleculeModel, cross_validate, molecule_features
+from graph2tens.molecules.samples import SAMPLES
+from graph2tens.molecules.tables import read_table
+
+SMALL = {"n_layers": 3, "n_functionals": 16, "n_waves": 32}
+CLASSIFIED = "smiles,acid,kind,aromatic\n" + "".join(
+    f"{smiles},{int('C(=O)O' in smiles)},{'ring' if '1' in smiles else 'chain' if len(smiles) > 4 else 'small'},"
+    f"{'' if place % 5 == 0 else int('c1' in smiles)}\n"
+    for place, smiles in enumerate(SAMPLES.values())
+)
+
+
+@pytest.fixture(scope="module")
+def classified(tmp_path_factory):
+    path = tmp_path_factory.mktemp("molecules") / "classes.csv"
+    path.write_text(CLASSIFIED)
+    return read_table(path)
+
+
+def test_classes_and_several_labels_with_holes(classified, tmp_path):
+    several, data = fitted(classified, "acid", "aromatic")
+    assert (several.task, data.task) == ("classification", "classification")
+    rows, _, deviations = cross_validate(several, data)
+    assert rows[0].score > 0.9
+    assert deviations is None
+    kinds, kind_data = fitted(classified, "kind")
+    assert kinds.classes == [["chain", "ring", "small"]]
+    assert cross_validate(kinds, kind_data)[0][0].score > 0.9
+    for made, given in ((several, data), (kinds, kind_data)):
+        made.save(tmp_path / made.targets[0])
+        again = MoleculeModel.load(tmp_path / made.targets[0])
+        one, other = (m.predict(given.graphs, given.smiles).values for m in (made, again))
+        np.testing.assert_array_equal(one, other)
+        assert ((one >= 0) & (one <= 1)).all()
+    table, molecules = classified, read_molecules(classified)
+    answer = tabulate(kinds, table, molecules, kinds.predict(molecules.graphs, molecules.smiles))
+    assert answer.names[:4] == ["kind predicted", "probability of chain", "probability of ring", "probability of small"]
+    assert sum(map(float, answer.cells[0][1:4])) == pytest.approx(1, abs=1e-5)
+    assert columns(several)[:4] == ["acid predicted", "acid probability of 1", "aromatic predicted", "aromatic probability of 1"]
+    found = shares(several, data.graphs[0], several.target("aromatic"))
+    assert found.atoms.sum() + found.bonds.sum() == pytest.approx(found.value - found.average, abs=1e-6)
+
+
+def fitted(table, *targets):
+    data = measured(table, read_molecules(table), targets)
+    return MoleculeModel.fit(data, features=molecule_features(**SMALL)), data
+
+
+def call(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+
+
+def rows(path):
+    with path.open(newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_scaffold_split_and_classes(tmp_path, monkeypatch):
+    monkeypatch.setattr(models, "molecule_features", lambda: molecule_features(**SMALL))
+    folder, lines = tmp_path, [f"x,{smiles}" for smiles in SAMPLES.values()]
+    (folder / "classes.csv").write_text("smiles,acid\n" + "".join(f"{line.split(',')[1]},{int('C(=O)O' in line)}\n" for line in lines))
+    result = call("fit", folder / "classes.csv", "--target", "acid", "--split", "scaffold", "--out", folder / "acids")
+    assert result.exit_code == 0, result.output
+    assert "AUROC" in result.output
+    assert "scaffold split" in result.output
+    call("predict", folder / "acids", folder / "classes.csv", "--out", folder / "acids.csv")
+    found = rows(folder / "acids.csv")
+    assert sum(row["acid predicted"] == row["acid"] for row in found) >= 85

@@ -38,9 +38,10 @@ def test_sides_are_beyond_two_standard_errors():
     (contest,) = contests(study)
     assert contest.split_by("G2TN") == (["GCN"], ["SGC"], ["MLP"])
     assert outcome_of(contest).startswith(
-        "Cora: first is GCN (+2.0 ± 0.1 points against G2TN). Above G2TN: GCN; level with G2TN: SGC; below G2TN: MLP"
+        "Cora, 4 splits: first is GCN (+2.0 ± 0.1 points against G2TN). Above G2TN: GCN; level with G2TN: SGC; below G2TN: MLP"
     )
     assert "first in 0 of 1 comparisons; in 1 some other system is better than both" in headline([contest])
+    assert headline([contest]).endswith("Many rest on 4 splits so far, where chance alone crosses two standard errors often.")
 
 
 def test_other_systems_stay_out_of_the_papers_own_comparison():
@@ -70,6 +71,6 @@ def test_page_and_docs_show_the_answer_before_the_tables():
     page = render(study)
     assert page.index("On equal splits G2TN or G2TAN is first in 0 of 1") < page.index("All of them, 3 rows")
     text = SECTIONS["rivals"](study)
-    assert text.index("Cora: first is GCN") < text.index("<details>")
+    assert text.index("Cora, 4 splits: first is GCN") < text.index("<details>")
     assert "| Cora | GCN | 93.0 ± 2.6 | 4 | 81.5 ± 1.3 | +10.0 ± 0.0 (4) |" in text
     assert SECTIONS["rivals"](collect(G2TN)) == SECTIONS["sources"](collect(G2TN)) == "Not run yet.\n"

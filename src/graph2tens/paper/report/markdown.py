@@ -15,7 +15,7 @@ from . import sentences, words
 from .data import CellResult, Study, Verdict
 from .departures import Worth, worth
 from .held_out import held_out, luck
-from .rivals import Standing, as_published, contests, grouped, outcome_of
+from .rivals import Standing, as_published, contests, grouped, headline, outcome_of
 
 _WITH_AUTHORS, _OF_AUTHORS = "--authors-runs", ("results", "agreement", "disagreement", "parts")  # the sections that show their runs
 _SPECIAL = re.compile(r"[\\`*_{}\[\]<>|#]")
@@ -233,7 +233,7 @@ def rivals(study: Study) -> str:
     found = contests(study)
     if not found:
         return "Not run yet.\n"
-    parts = []
+    parts = [f"{escape(headline(found))}\n"]
     for title, some in grouped(found):
         lines = "".join(f"- {escape(line)}\n" for line in map(outcome_of, some) if line)
         rows = [[escape(text) for text in _standing(contest.name, one)] for contest in some for one in contest.standings]

@@ -22,6 +22,7 @@ from . import words
 from .data import CellResult, Study
 
 SIZES = {"NCI1": (37, 2), "NCI109": (38, 2), "Cora": (1433, 7), "CiteSeer": (3703, 6), "PubMed": (500, 3)}  # attributes, classes
+ENOUGH = 10  # splits, from which on two standard errors mean about what they mean for many
 SHCHUR_SPLITS = 100  # behind the printed means of table 4, as its source says
 
 
@@ -74,6 +75,12 @@ class Contest:
     @property
     def name(self) -> str:
         return words.data_name(Cell(*self.field[:2], "", khop=self.field.khop))
+
+    @property
+    def splits(self) -> str:
+        """How many splits another system has in common with G2TN: ``3``, or ``3 to 20``."""
+        counts = {gap.pairs or 0 for one in self.standings if one.name not in MODELS and (gap := one.against.get(MODELS[0]))} or {0}
+        return str(min(counts)) if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
 
     def split_by(self, model: str) -> tuple[list[str], list[str], list[str]]:
         """Systems above the model by more than two standard errors, within two, and below."""
@@ -149,7 +156,7 @@ def outcome_of(contest: Contest) -> str:
     first = best.name if gap is None else f"{best.name} ({words.gap(gap)} points against {MODELS[0]})"
     sides = [("above G2TN", above), ("level with G2TN", level), ("below G2TN", below)]
     said = "; ".join(f"{side}: {words.listing(names)}" for side, names in sides if names)
-    return f"{contest.name}: first is {first}. {words.upper(said)}."
+    return f"{contest.name}, {contest.splits} splits: first is {first}. {words.upper(said)}."
 
 
 def headline(found: Sequence[Contest]) -> str:
@@ -160,7 +167,11 @@ def headline(found: Sequence[Contest]) -> str:
     first = [contest.name for contest in decided if contest.standings[0].name in MODELS]
     beaten = [contest for contest in decided if contest.split_by(MODELS[0])[0] and contest.split_by(MODELS[1])[0]]
     text = f"On equal splits G2TN or G2TAN is first in {len(first)} of {len(decided)} comparisons"
-    return f"{text}; in {len(beaten)} some other system is better than both by more than two standard errors."
+    text += f"; in {len(beaten) or 'none of them'} some other system is better than both by more than two standard errors."
+    fewest = min(gap.pairs or 0 for contest in decided for one in contest.standings for gap in one.against.values())
+    return (
+        text if fewest >= ENOUGH else f"{text} Many rest on {fewest} splits so far, where chance alone crosses two standard errors often."
+    )
 
 
 def as_published(study: Study) -> list[tuple[CellResult, Difference]]:

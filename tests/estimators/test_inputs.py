@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from graph_lists import corner_data, rings_and_paths
 from torch_geometric.data import Batch, Data
 
 from graph2tens.datasets import load
-from graph2tens.sklearn import GraphTensFeatures
+from graph2tens.sklearn import GraphTensFeatures, read_networkx
 from graph2tens.sklearn.encoding import Encoder
 from graph2tens.sklearn.inputs import as_graphs
 
@@ -237,3 +239,61 @@ def test_unseen_graphs_must_have_what_the_training_graphs_have():
         labelled.transform([np.eye(2)])
     with pytest.raises(ValueError, match=r"must have 0 attributes"):
         GraphTensFeatures(**SMALL).fit([np.eye(2)]).transform([(np.eye(2), np.ones((2, 3)))])
+
+
+def test_integers_beside_labels_are_not_lost():
+    for kind in ("networkx", "pyg", "edges"):
+        pair = []
+        for values in ([1, 2, 3], [3, 1, 2]):
+            graph = nx.path_graph(3)
+            nx.set_node_attributes(graph, "C", "label")
+            if kind == "edges":
+                nx.set_edge_attributes(graph, "single", "label")
+                nx.set_edge_attributes(graph, {(0, 1): values[0], (1, 2): values[2]}, "x")
+            else:
+                nx.set_node_attributes(graph, dict(enumerate(values)), "x")
+            if kind == "pyg":
+                edges = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+                graph = Data(x=torch.tensor(values), label=torch.zeros(3, dtype=torch.long), edge_index=edges)
+            pair.append(graph)
+        one, two = GraphTensFeatures(**SMALL).fit_transform(pair)
+        assert np.abs(one - two).max() > 0.1, kind
+
+
+def test_words_beside_labels_make_pairs():
+    graph = nx.path_graph(2)
+    nx.set_node_attributes(graph, {0: "C", 1: "C"}, "label")
+    nx.set_node_attributes(graph, {0: "chiral", 1: "flat"}, "x")
+    assert as_graphs([graph])[0].labels == [("C", "chiral"), ("C", "flat")]
+
+
+def molecules():
+    found = []
+    for elements in ("CCO", "COC"):
+        graph = nx.path_graph(3)
+        nx.set_node_attributes(graph, dict(enumerate(elements)), "element")
+        nx.set_node_attributes(graph, {0: 0.1, 1: 0.2, 2: 0.3}, "charge")
+        nx.set_node_attributes(graph, {0: [1.0, 2.0], 1: [0.0, 1.0], 2: [2.0, 2.0]}, "place")
+        nx.set_edge_attributes(graph, 1, "order")
+        found.append(graph)
+    return found
+
+
+def test_attributes_of_other_names_are_read_by_name():
+    ethanol, ether = molecules()
+    options = {"node_label": "element", "edge_label": "order", "node_attributes": ["charge", "place"]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read = read_networkx([ethanol, ether], **options)
+    assert read[0].labels == ["C", "C", "O"]
+    assert read[0].edge_labels == [1] * 4
+    np.testing.assert_array_equal(read[0].attributes, [[0.1, 1, 2], [0.2, 0, 1], [0.3, 2, 2]])
+    one, two = GraphTensFeatures(**SMALL).fit_transform(read)
+    assert np.abs(one - two).max() > 0.1
+    with pytest.raises(TypeError, match=r"Did you mean \['charge'\]"):
+        read_networkx([ethanol], node_attributes="charge")
+
+
+def test_attributes_that_nobody_reads_are_listed():
+    with pytest.warns(UserWarning, match=r"not used: 'element' of nodes, 'charge' of nodes, 'place' of nodes, 'order' of edges"):
+        as_graphs(molecules())

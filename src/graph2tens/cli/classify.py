@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .features import Degree, DegreeAttribute, Functionals, Increments, Layers, WalkLength, Waves, WithTime, ZeroStart, unusual
+from .features import Degree, DegreeAttribute, Functionals, Increments, Layers, Structure, WalkLength, Waves, WithTime, ZeroStart, unusual
 from .options import DataRoot, Threads, check_choice, parse_seeds
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def classify(
     zero_start: ZeroStart = None,
     with_time: WithTime = None,
     degree_attribute: DegreeAttribute = None,
+    structure: Structure = None,
     pooling: Annotated[str | None, typer.Option(show_default="sqrt", help="sqrt, sum, mean or both.")] = None,
     out: Annotated[Path, typer.Option(help="Folder of the records. Runs that are recorded there are skipped.")] = Path("results"),
     jobs: Threads = None,
@@ -67,7 +68,9 @@ def classify(
     keys = []
     with RunStore(out / f"{TABLE}.jsonl", KEY) as store:
         for model in MODELS.values() if method == "both" else [MODELS[method]]:
-            options = unusual(context.params) if model == MODELS["features"] else {}
+            options = unusual(context.params)
+            if model != MODELS["features"]:  # of all options the kernel shares this one
+                options = {name: value for name, value in options.items() if name == "structure"}
             variant = variant_name(options)
             for seed in numbers:
                 key = (*cell_of(data, model, variant), seed, None)

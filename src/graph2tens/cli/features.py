@@ -32,6 +32,9 @@ Increments = Annotated[
 ZeroStart = Annotated[bool | None, typer.Option(show_default="zero-start", help="Walks see the attributes they start with.")]
 WithTime = Annotated[bool | None, typer.Option("--time/--no-time", show_default="no-time", help="Walks count their steps.")]
 DegreeAttribute = Annotated[bool | None, typer.Option(show_default="degree-attribute", help="Describe nodes by their degree too.")]
+Structure = Annotated[
+    str | None, typer.Option(show_default="none", help="Further attributes of nodes: rings, returns (of a walk) or rings,returns.")
+]
 
 # What these options are called in GraphTensFeatures. Commands read them together, with `unusual`, and not one by one.
 ARGUMENTS = {
@@ -45,6 +48,7 @@ ARGUMENTS = {
     "with_time": "time",
     "degree_attribute": "degree_attribute",
     "pooling": "pooling",
+    "structure": "structure",
 }
 
 
@@ -62,6 +66,7 @@ def features(
     zero_start: ZeroStart = None,
     with_time: WithTime = None,
     degree_attribute: DegreeAttribute = None,
+    structure: Structure = None,
     pooling: Annotated[
         str | None,
         typer.Option(

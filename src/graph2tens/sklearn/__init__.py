@@ -6,6 +6,7 @@ from .heads.landmark_gp import LandmarkGP as LandmarkGP
 from .heads.least_squares import LeastSquaresClassifier as LeastSquaresClassifier
 from .heads.validated_gp import ValidatedGP as ValidatedGP
 from .heads.validated_svc import ValidatedSVC as ValidatedSVC
+from .inputs import read_networkx as read_networkx
 from .kernel import GraphTensKernel as GraphTensKernel
 from .network import G2TNClassifier as G2TNClassifier
 from .regressor import GraphTensRegressor as GraphTensRegressor

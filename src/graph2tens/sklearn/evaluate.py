@@ -54,14 +54,16 @@ def graph_tens(parts: Parts, seed: int, n_jobs: int, **options: Any) -> Judgemen
     return Judgement(found, chosen, seconds, time.perf_counter() - started - seconds)
 
 
-def weisfeiler_lehman(parts: Parts, seed: int, n_jobs: int, n_iterations: int = 6, C: tuple[float, ...] = (1, 10, 100, 1000)) -> Judgement:
+def weisfeiler_lehman(
+    parts: Parts, seed: int, n_jobs: int, n_iterations: int = 6, C: tuple[float, ...] = (1, 10, 100, 1000), structure: str = ""
+) -> Judgement:
     """The normalised subtree kernel; the number of iterations, up to `n_iterations`, and C are chosen on the validation part.
 
     The colours are collected from all graphs: the kernel of two graphs does not depend on the others, but the norm that a graph is
     divided by counts its colours that no training graph has, too.
     """
     started = time.perf_counter()
-    wl = WeisfeilerLehman(n_iterations).fit([graph for graphs in parts.graphs.values() for graph in graphs])
+    wl = WeisfeilerLehman(n_iterations, structure).fit([graph for graphs in parts.graphs.values() for graph in graphs])
     counts = {part: wl.transform(graphs) for part, graphs in parts.graphs.items()}
     seconds = time.perf_counter() - started
     widths = np.cumsum([len(colours) for colours in wl.colours_])

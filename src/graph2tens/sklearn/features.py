@@ -21,6 +21,7 @@ from .edge_nodes import EDGES, EdgeNodes, carry_something
 from .encoding import Encoder
 from .inputs import OneGraph, as_graphs
 from .random_features import Layer, Singles, Walks, apply_layers, draw_layers
+from .structure import parse_structure, structure_names, with_structure
 
 POOLINGS = ("sqrt", "sum", "mean", "both", None)
 
@@ -50,6 +51,8 @@ class GraphTensFeatures(GraphInput, TransformerMixin, BaseEstimator):  # type: i
         increments, zero_start, time: what a walk remembers, see :func:`graph2tens.sequence_features`.
         laziness: probability that the walk stays put.
         degree_attribute: describe nodes by their degree too, which a normalised walk cannot see.
+        structure: further attributes of nodes: ``"rings"``, the sizes of the smallest rings they lie on; ``"returns"``, the probabilities
+            that a walk is back after 1 to 10 steps; ``"rings,returns"``; or ``""`` for none. See :mod:`graph2tens.sklearn.structure`.
         edges: attributes and labels of edges: ``"nodes"`` puts a node on every edge (:func:`graph2tens.subdivide`), so that walks read
             them in order; ``"mean"`` averages them into the nodes they leave; ``"auto"`` is ``"nodes"`` where edges have any.
         pooling: over the nodes of a graph: ``"sum"``, ``"mean"``, ``"sqrt"`` (sum over the root of the number of nodes, which neither
@@ -67,6 +70,7 @@ class GraphTensFeatures(GraphInput, TransformerMixin, BaseEstimator):  # type: i
         encoder_: how nodes are described, fixed by the training graphs.
         edge_nodes_: how edges become nodes, or None.
         column_groups_: (columns, weight) pairs for whoever measures distances, or None.
+        settings_: the arguments at the time of :meth:`fit`.
         layers_: the random functionals, a list of :class:`~graph2tens.sklearn.random_features.Layer`.
         n_features_out_: number of columns.
 
@@ -92,6 +96,7 @@ class GraphTensFeatures(GraphInput, TransformerMixin, BaseEstimator):  # type: i
         time: bool = False,
         laziness: float = 0.0,
         degree_attribute: bool = True,
+        structure: str = "",
         edges: str = "auto",
         pooling: str | None = "sqrt",
         layer_decay: float | None = None,
@@ -113,6 +118,7 @@ class GraphTensFeatures(GraphInput, TransformerMixin, BaseEstimator):  # type: i
         self.time = time
         self.laziness = laziness
         self.degree_attribute = degree_attribute
+        self.structure = structure
         self.edges = edges
         self.pooling = pooling
         self.layer_decay = layer_decay
@@ -133,6 +139,7 @@ class GraphTensFeatures(GraphInput, TransformerMixin, BaseEstimator):  # type: i
         graphs = as_graphs(X)
         divide = self.edges == "nodes" or (self.edges == "auto" and carry_something(graphs))
         self.edge_nodes_ = EdgeNodes.fit(graphs) if divide else None
+        self.freeze()
         graphs = list(self._divided(graphs, 0))
         self.encoder_ = Encoder.fit(graphs, degree_attribute=self.degree_attribute, handle_unknown=self.handle_unknown)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
@@ -186,36 +193,52 @@ class GraphTensFeatures(GraphInput, TransformerMixin, BaseEstimator):  # type: i
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """What the columns are: ``label=C``, ``layer3_degree2_functional17``, ``layer3_wave5``, or for exact features ``word(0,2)``."""
         check_is_fitted(self, "encoder_")
-        names = list(self.encoder_.names)
-        if self.functionals == "exact":
-            letters = (["time"] if self.time else []) + names
+        settings, names = self.settings_, self._attribute_names()
+        if settings["functionals"] == "exact":
+            letters = (["time"] if settings["time"] else []) + names
             words: list[tuple[str, ...]] = [()]
-            for _ in range(self.degree):
+            for _ in range(settings["degree"]):
                 words += [(*word, letter) for word in words if len(word) == len(words[-1]) for letter in letters]
             names = [f"word({','.join(word)})" for word in words]
-        for number in range(len(self.layers_)):
-            names += [f"layer{number + 1}_degree{m + 1}_functional{r}" for m in range(self.degree) for r in range(self.n_functionals)]
-            names += [f"layer{number + 1}_wave{q}" for q in range(self.n_waves)]
-        if self.pooling == "both":
+        for number, layer in enumerate(self.layers_):
+            degree, _, rank = layer.components.shape
+            names += [f"layer{number + 1}_degree{m + 1}_functional{r}" for m in range(degree) for r in range(rank)]
+            names += [f"layer{number + 1}_wave{q}" for q in range(layer.phases.size)]
+        if settings["pooling"] == "both":
             names = [f"sum_{name}" for name in names] + [f"mean_{name}" for name in names]
         return np.array(names, dtype=object)
+
+    def freeze(self) -> None:
+        """Remember the arguments that decide what features are, so that those set after :meth:`fit` act from the next fit on."""
+        free = ("batch_size", "n_jobs", "random_state", "verbose")
+        self.settings_ = {name: value for name, value in self.get_params(deep=False).items() if name not in free}
+
+    def _attribute_names(self) -> list[str]:
+        """Names of the encoder's columns, those of structure by their own."""
+        names, structure = list(self.encoder_.names), structure_names(self.settings_["structure"])
+        if structure and self.encoder_.scaler is not None:
+            of_edges = 0 if self.edge_nodes_ is None else self.edge_nodes_.columns
+            end = self.encoder_.scaler.shift.size - of_edges  # attributes of nodes come first, structure last among them
+            names[end - len(structure) : end] = structure
+        return names
 
     @property
     def column_groups_(self) -> list[tuple[NDArray[np.int64], float]] | None:
         """Which columns belong together, and what they weigh together."""
-        if self.layer_decay is None:
+        if self.settings_["layer_decay"] is None:
             return None
         widths, weights = [len(self.encoder_.names)], [1.0]
         for number, layer in enumerate(self.layers_):
-            widths += [self.degree * self.n_functionals, layer.phases.size]
-            weights += [float(self.layer_decay) ** number] * 2
+            widths += [layer.components.shape[0] * layer.components.shape[2], layer.phases.size]
+            weights += [float(self.settings_["layer_decay"]) ** number] * 2
         ends = np.cumsum(widths)
-        copies = 2 if self.pooling == "both" else 1
+        copies = 2 if self.settings_["pooling"] == "both" else 1
         starts = np.arange(copies)[:, None] * ends[-1]
         groups = [(starts + np.arange(end - width, end)).reshape(-1) for width, end in zip(widths, ends, strict=True)]
         return [(columns, weight) for columns, weight in zip(groups, weights, strict=True) if columns.size]
 
     def _divided(self, graphs: Sequence[OneGraph], first: int) -> Sequence[OneGraph]:
+        graphs = with_structure(graphs, self.settings_["structure"])
         return graphs if self.edge_nodes_ is None else self.edge_nodes_.transform(graphs, first)
 
     def _transform_batch(self, graphs: Sequence[OneGraph], first: int) -> Singles:
@@ -225,7 +248,7 @@ class GraphTensFeatures(GraphInput, TransformerMixin, BaseEstimator):  # type: i
             table = self._compute(graphs, first)
         finite = np.isfinite(table).all(axis=1)
         if not finite.all():
-            rows = np.ones(len(graphs), dtype=np.int64) if self.pooling else np.array([graph.num_nodes for graph in graphs])
+            rows = np.ones(len(graphs), dtype=np.int64) if self.settings_["pooling"] else np.array([graph.num_nodes for graph in graphs])
             place = first + int(np.repeat(np.arange(len(graphs)), rows)[~finite][0])
             raise ValueError(
                 f"graph {place} of `X` must have attributes of a size like those of the training graphs (got features that are not finite)."
@@ -235,49 +258,49 @@ class GraphTensFeatures(GraphInput, TransformerMixin, BaseEstimator):  # type: i
     def _compute(self, graphs: Sequence[OneGraph], first: int) -> Singles:
         described = self.encoder_.transform(graphs, first)
         ptr = np.concatenate([[0], np.cumsum([graph.num_nodes for graph in graphs])])
-        if self.functionals == "exact":
+        if self.settings_["functionals"] == "exact":
             nodes: Singles = np.concatenate([self._exact(x, graph) for x, graph in zip(described, graphs, strict=True)])
-            return nodes if self.pooling is None else self._pooled(_sums(nodes, ptr), ptr)
+            return nodes if self.settings_["pooling"] is None else self._pooled(_sums(nodes, ptr), ptr)
         x = np.concatenate(described)
-        walks = Walks.of(graphs, self.laziness)
-        blocks: list[NDArray[Any]] = [x if self.pooling is None else _sums(x, ptr)]
+        walks = Walks.of(graphs, self.settings_["laziness"])
+        blocks: list[NDArray[Any]] = [x if self.settings_["pooling"] is None else _sums(x, ptr)]
 
         def collect(number: int, outputs: Singles, waves: Singles) -> None:
             for block in (outputs, waves):
-                blocks.append(block if self.pooling is None else _sums(block, ptr))
+                blocks.append(block if self.settings_["pooling"] is None else _sums(block, ptr))
 
         apply_layers(
             self.layers_,
             x,
             walks,
-            length=self.walk_length,
-            increments=self.increments,
-            zero_start=self.zero_start,
-            time=self.time,
+            length=self.settings_["walk_length"],
+            increments=self.settings_["increments"],
+            zero_start=self.settings_["zero_start"],
+            time=self.settings_["time"],
             collect=collect,
         )
         table: NDArray[Any] = np.concatenate(blocks, axis=1)
-        return table if self.pooling is None else self._pooled(table, ptr)
+        return table if self.settings_["pooling"] is None else self._pooled(table, ptr)
 
     def _pooled(self, sums: NDArray[np.float64], ptr: NDArray[np.int64]) -> Singles:
         count = np.diff(ptr).astype(np.float64)[:, None]
-        if self.pooling == "both":
+        if self.settings_["pooling"] == "both":
             return np.concatenate([sums, sums / count], axis=1).astype(np.float32)
-        divisor: NDArray[np.float64] = {"sum": np.ones_like(count), "mean": count, "sqrt": np.sqrt(count)}[str(self.pooling)]
+        divisor: NDArray[np.float64] = {"sum": np.ones_like(count), "mean": count, "sqrt": np.sqrt(count)}[str(self.settings_["pooling"])]
         pooled: Singles = (sums / divisor).astype(np.float32)
         return pooled
 
     def _exact(self, x: Singles, graph: OneGraph) -> Singles:
         """(n, 1 + d + .. + d^M) of one graph alone, in double precision."""
-        walk = random_walk(torch.from_numpy(graph.edges), graph.num_nodes, torch.from_numpy(graph.weights), self.laziness)
+        walk = random_walk(torch.from_numpy(graph.edges), graph.num_nodes, torch.from_numpy(graph.weights), self.settings_["laziness"])
         features = node_features(
             torch.from_numpy(x).double(),
             walk,
-            length=self.walk_length,
-            degree=self.degree,
-            increments=self.increments,
-            zero_start=self.zero_start,
-            time=self.time,
+            length=self.settings_["walk_length"],
+            degree=self.settings_["degree"],
+            increments=self.settings_["increments"],
+            zero_start=self.settings_["zero_start"],
+            time=self.settings_["time"],
         )
         return features.numpy().astype(np.float32)
 
@@ -285,6 +308,7 @@ class GraphTensFeatures(GraphInput, TransformerMixin, BaseEstimator):  # type: i
         for name, least in (("walk_length", 0), ("degree", 1), ("n_layers", 0), ("n_functionals", 1), ("n_waves", 0), ("batch_size", 1)):
             check_integer(getattr(self, name), name, least)
         check_laziness(self.laziness)
+        parse_structure(self.structure)
         for name, choices in (
             ("functionals", ("random", "exact")),
             ("edges", EDGES),

@@ -8,13 +8,15 @@ networkx graph              any kind, any node names; optional: attributes ``lab
 adjacency                   a square matrix alone: a graph without attributes
 
 Floating numbers are *attributes*: they have a size. Integers and strings, one for each node, are *labels*: they only differ. So a vector
-``x`` (n,) or (n, 1) of integers is taken for labels, while a table of several columns is taken for attributes whatever its type.
+``x`` (n,) or (n, 1) of integers is taken for labels unless there is a ``label`` as well, while a table of several columns is taken for
+attributes whatever its type. networkx graphs whose attributes have other names are read by :func:`read_networkx`.
 Labels may be Python, NumPy or 0-dimensional torch values alike. A PyG ``Batch`` stands for the list of its graphs.
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,6 +29,18 @@ from torch_geometric.data import Batch, Data
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Names:
+    """Which attributes of a networkx graph are read; the attributes of a node may be spread over several names."""
+
+    node_label: str = "label"
+    node_attributes: tuple[str, ...] = ("x",)
+    edge_label: str = "label"
+    edge_attributes: tuple[str, ...] = ("x",)
+    edge_weight: str = "weight"
+
 
 KINDS = "PyG Data, networkx graphs, adjacency matrices or (adjacency, attributes) pairs"
 
@@ -72,20 +86,61 @@ def as_graphs(X: Any) -> list[OneGraph]:
             f"`X` must be a list of graphs: {KINDS} (got an array of shape {X.shape}). Expected 2D array of features? This estimator "
             "reads graphs. Did you mean [X], one graph with this adjacency matrix?"
         )
-    graphs = [_as_graph(graph, place) for place, graph in enumerate(X)]
+    return _all(X, Names())
+
+
+def read_networkx(
+    graphs: Iterable[Any],
+    *,
+    node_label: str = "label",
+    node_attributes: Sequence[str] = ("x",),
+    edge_label: str = "label",
+    edge_attributes: Sequence[str] = ("x",),
+    edge_weight: str = "weight",
+) -> list[OneGraph]:
+    """Graphs for all estimators from networkx graphs whose attributes have names of their own.
+
+    Args:
+        graphs: networkx graphs.
+        node_label, edge_label: the attribute that is the label of nodes, of edges.
+        node_attributes, edge_attributes: attributes that hold numbers; all of them together describe a node, an edge.
+        edge_weight: the attribute that is the weight of edges.
+
+    Example:
+        >>> import networkx as nx
+        >>> ether = nx.path_graph(3)
+        >>> nx.set_node_attributes(ether, {0: "C", 1: "O", 2: "C"}, "element")
+        >>> read_networkx([ether], node_label="element")[0].labels
+        ['C', 'O', 'C']
+    """
+    for name, given in (("node_attributes", node_attributes), ("edge_attributes", edge_attributes)):
+        if isinstance(given, str):
+            raise TypeError(f"`{name}` must be a list of names (got {given!r}). Did you mean [{given!r}]?")
+    return _all(graphs, Names(node_label, tuple(node_attributes), edge_label, tuple(edge_attributes), edge_weight))
+
+
+def _all(X: Iterable[Any], names: Names) -> list[OneGraph]:
+    unused: dict[str, None] = {}
+    graphs = [_as_graph(graph, place, names, unused) for place, graph in enumerate(X)]
     if not graphs:
         raise ValueError("`X` must hold at least one graph (got none: 0 sample(s)).")
+    if unused:
+        warnings.warn(
+            f"attributes of networkx graphs are present and not used: {', '.join(unused)}. To use them, read the graphs with "
+            "graph2tens.sklearn.read_networkx(graphs, node_label=.., node_attributes=[..], edge_label=.., edge_attributes=[..]).",
+            stacklevel=3,
+        )
     return graphs
 
 
-def _as_graph(graph: Any, place: int) -> OneGraph:
+def _as_graph(graph: Any, place: int, names: Names, unused: dict[str, None]) -> OneGraph:
     where = f"graph {place} of `X`"
     if isinstance(graph, OneGraph):
         return graph
     if isinstance(graph, Data):
         found = _from_pyg(graph, where)
     elif _is_networkx(graph):
-        found = _from_networkx(graph, where)
+        found = _from_networkx(graph, where, names, unused)
     elif isinstance(graph, (tuple, list)) and len(graph) == 2:
         found = _from_matrix(graph[0], graph[1], where)
     elif scipy.sparse.issparse(graph) or (isinstance(graph, np.ndarray) and graph.ndim == 2):
@@ -118,12 +173,12 @@ def _from_pyg(data: Data, where: str) -> OneGraph:
     weights = np.ones(edges.shape[-1]) if edge_weight is None else _numbers(edge_weight).reshape(-1)
     attributes, labels = _attributes_or_labels(data.x, n, where)
     if getattr(data, "label", None) is not None:
-        labels = _labels(data.label, n, where, "label")
+        attributes, labels = _with_labels(_labels(data.label, n, where, "label"), attributes, labels)
     edge_attributes, edge_labels = _attributes_or_labels(getattr(data, "edge_attr", None), edges.shape[-1], where, "edge_attr")
     return OneGraph(int(n), edges, weights, attributes, labels, edge_attributes, edge_labels)
 
 
-def _from_networkx(graph: Any, where: str) -> OneGraph:
+def _from_networkx(graph: Any, where: str, names: Names, unused: dict[str, None]) -> OneGraph:
     number = {node: place for place, node in enumerate(graph.nodes)}
     both = not graph.is_directed()
     ends, properties = [], []
@@ -134,16 +189,21 @@ def _from_networkx(graph: Any, where: str) -> OneGraph:
             ends.append((number[other], number[one]))
             properties.append(values)
     edges = np.array(ends, dtype=np.int64).reshape(-1, 2).T
-    weights = np.array([_weight(values.get("weight"), where) for values in properties], dtype=np.float64)
+    weights = np.array([_weight(values.get(names.edge_weight), where) for values in properties], dtype=np.float64)
     nodes = list(graph.nodes.values())
-    x = _of_all(nodes, "x", where, "nodes")
-    attributes, labels = _attributes_or_labels(None if x is None else _stack(x, where), len(nodes), where)
-    named = _of_all(nodes, "label", where, "nodes")
-    e = _of_all(properties, "x", where, "edges")
-    edge_attributes, edge_labels = _attributes_or_labels(None if e is None else _stack(e, where), len(properties), where, "x of edges")
-    edge_named = _of_all(properties, "label", where, "edges")
-    labels = labels if named is None else _plain_labels(named, where)
-    edge_labels = edge_labels if edge_named is None else _plain_labels(edge_named, where)
+    read_of_nodes, read_of_edges = (names.node_label, *names.node_attributes), (names.edge_label, *names.edge_attributes, names.edge_weight)
+    for items, read, what in ((nodes, read_of_nodes, "nodes"), (properties, read_of_edges, "edges")):
+        unused.update({f"{name!r} of {what}": None for item in items for name in item if name not in read})
+    x = _columns(nodes, names.node_attributes, where, "nodes")
+    attributes, labels = _attributes_or_labels(x, len(nodes), where)
+    named = _of_all(nodes, names.node_label, where, "nodes")
+    e = _columns(properties, names.edge_attributes, where, "edges")
+    edge_attributes, edge_labels = _attributes_or_labels(e, len(properties), where, "x of edges")
+    edge_named = _of_all(properties, names.edge_label, where, "edges")
+    if named is not None:
+        attributes, labels = _with_labels(_plain_labels(named, where), attributes, labels)
+    if edge_named is not None:
+        edge_attributes, edge_labels = _with_labels(_plain_labels(edge_named, where), edge_attributes, edge_labels)
     return OneGraph(len(nodes), edges, weights, attributes, labels, edge_attributes, edge_labels)
 
 
@@ -179,6 +239,17 @@ def _attributes_or_labels(values: Any, count: int, where: str, name: str = "x") 
     if table.dtype.kind not in "biuf":
         raise TypeError(f"{where} must have numbers in the columns of `{name}` (got {table.dtype}).")
     return (table[:, None] if table.ndim == 1 else table).astype(np.float64), None
+
+
+def _with_labels(
+    labels: list[Hashable], attributes: Floats | None, other: list[Hashable] | None
+) -> tuple[Floats | None, list[Hashable] | None]:
+    """`label` beside what was read from `x`: other integers there are attributes then, anything else makes the labels pairs."""
+    if other is None or other == labels:
+        return attributes, labels
+    if all(isinstance(value, (bool, int)) for value in other):
+        return np.array(other, dtype=np.float64)[:, None], labels
+    return attributes, list(zip(labels, other, strict=True))
 
 
 def _labels(values: Any, count: int, where: str, name: str) -> list[Hashable]:
@@ -245,6 +316,14 @@ def _of_all(items: Sequence[dict[str, Any]], name: str, where: str, what: str) -
     if not all(present):
         raise ValueError(f"{where} must have the attribute {name!r} on all of its {what} or on none (got {sum(present)} of {len(items)}).")
     return [item[name] for item in items]
+
+
+def _columns(items: Sequence[dict[str, Any]], names: Sequence[str], where: str, what: str) -> NDArray[Any] | None:
+    """The attributes of these names side by side, of all items; None if there are none."""
+    found = [_stack(values, where) for name in names if (values := _of_all(items, name, where, what)) is not None]
+    if len(found) < 2:
+        return found[0] if found else None
+    return np.concatenate([table.reshape(len(items), -1) for table in found], axis=1)
 
 
 def _stack(values: list[Any], where: str) -> NDArray[Any]:

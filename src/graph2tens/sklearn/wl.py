@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..checks import check_integer
 from .base import GraphInput
 from .inputs import OneGraph, as_graphs
+from .structure import parse_structure, structure_colours
 
 
 class WeisfeilerLehman(GraphInput, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -28,13 +29,15 @@ class WeisfeilerLehman(GraphInput, TransformerMixin, BaseEstimator):  # type: ig
 
     Args:
         n_iterations: rounds of refinement.
+        structure: ``"rings"``, ``"returns"`` or both, to be told apart by from the start, as in :class:`GraphTensFeatures`.
 
     Attributes:
         colours_: for each iteration a dictionary from signatures to columns; colours that no training graph has are not counted.
     """
 
-    def __init__(self, n_iterations: int = 5) -> None:
+    def __init__(self, n_iterations: int = 5, structure: str = "") -> None:
         self.n_iterations = n_iterations
+        self.structure = structure
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Collect the colours of the training graphs."""
@@ -44,6 +47,7 @@ class WeisfeilerLehman(GraphInput, TransformerMixin, BaseEstimator):  # type: ig
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
         """Fit, and count the colours on the way."""
         check_integer(self.n_iterations, "n_iterations", 0)
+        parse_structure(self.structure)
         self.colours_: list[dict[Hashable, int]] = [{} for _ in range(self.n_iterations + 1)]
         return self._counts(as_graphs(X), grow=True)
 
@@ -59,7 +63,7 @@ class WeisfeilerLehman(GraphInput, TransformerMixin, BaseEstimator):  # type: ig
         return np.array(names, dtype=object)
 
     def _counts(self, graphs: Sequence[OneGraph], grow: bool) -> Any:
-        colours = [_first_colours(graph) for graph in graphs]
+        colours = [_first_colours(graph, self.structure) for graph in graphs]
         neighbours = [_neighbours(graph) for graph in graphs]
         tables, numbers = [], [[0]]
         for h, known in enumerate(self.colours_):
@@ -78,10 +82,15 @@ class WeisfeilerLehman(GraphInput, TransformerMixin, BaseEstimator):  # type: ig
                         known.setdefault(signature, len(known))
             numbers = [[known.get(signature, -1) for signature in graph_colours] for graph_colours in colours]
             tables.append(_count(numbers, len(known)))
-        return scipy.sparse.hstack(tables, format="csr")
+        return _small_indices(scipy.sparse.hstack(tables, format="csr"))
 
 
-def _first_colours(graph: OneGraph) -> list[Any]:
+def _first_colours(graph: OneGraph, structure: str) -> list[Any]:
+    plain = _labels(graph)
+    return list(zip(plain, structure_colours(graph, structure), strict=True)) if structure else plain
+
+
+def _labels(graph: OneGraph) -> list[Any]:
     if graph.labels is not None:
         return list(graph.labels)
     if graph.attributes is not None and np.isin(graph.attributes, (0, 1)).all():
@@ -94,6 +103,13 @@ def _neighbours(graph: OneGraph) -> list[list[int]]:
     for i, j in graph.edges.T.tolist():
         around[i].append(j)
     return around
+
+
+def _small_indices(table: Any) -> Any:
+    """Indices of 32 bits, where they suffice: many of scikit-learn's estimators take no others."""
+    if max(table.nnz, *table.shape) <= np.iinfo(np.int32).max:
+        table.indices, table.indptr = table.indices.astype(np.int32), table.indptr.astype(np.int32)
+    return table
 
 
 def _count(numbers: list[list[int]], width: int) -> Any:

@@ -17,6 +17,7 @@ PACKAGE = ROOT / "src" / "graph2tens"
 ORDER = [
     "lazy",
     "files",
+    "contents",
     "checks",
     "algebra",
     "walks",

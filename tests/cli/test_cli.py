@@ -308,7 +308,7 @@ def test_a_model_that_does_not_fit_the_data_is_refused(model):
     ("name", "content", "message"),
     [
         ("model.json", "{", "not JSON"),
-        ("model.json", "{}", "does not describe a model"),
+        ("model.json", "{}", "no field `format`"),
         ("last.safetensors", "abc", "not a whole safetensors file"),
     ],
 )

@@ -81,7 +81,6 @@ def test_a_single_run_from_its_file(results):
         (["results", "--benchmarks", "plain.md"], "is not JSON"),
         (["results", "--benchmarks", "nowhere.json"], "--benchmarks nowhere.json"),
         (["results", "--readme", "nowhere.md"], "`nowhere.md` is no file"),
-        (["results", "--out", "results"], "--out results"),
     ],
 )
 def test_a_users_error_is_one_line_and_writes_nothing(results, arguments, message):
@@ -92,3 +91,9 @@ def test_a_users_error_is_one_line_and_writes_nothing(results, arguments, messag
     assert outcome.output.startswith("Error: ")
     assert outcome.output.count("\n") == 1
     assert not (results / "report.html").exists()
+
+
+def test_a_folder_in_the_place_of_the_page_is_wrong_usage(results):
+    outcome = run("results", "--out", "results")
+    assert outcome.exit_code == 2
+    assert "--out" in outcome.stderr

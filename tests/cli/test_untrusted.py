@@ -57,16 +57,16 @@ def changed(description, *path, to):
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        (("judged",), "../other/last.safetensors", "`judged` must be"),
-        (("run", "builder"), "os.system", "asks for the network 'os.system'"),
-        (("in_channels",), 10**12, "should have shape"),
+        (("judged",), "../other/last.safetensors", "field `judged`"),
+        (("run", "builder"), "os.system", "got 'os.system'"),
+        (("in_channels",), 10**12, "for each of the 1000000000000 attributes"),
         (("run", "network", "hidden_channels"), 10**12, "cannot be built"),
         (("run", "network", "hidden_channels"), 10**5, "should have shape"),
         (("run", "network", "no_such_option"), 1, "cannot be built"),
         (("run", "network", "num_layers"), 10**9, "more layers than the file has tensors"),
         (("run", "network", "num_layers"), 2, "in one of the two only"),
-        (("scaler",), None, "does not describe a model"),
-        (("run", "cell"), {}, "does not describe a model"),
+        (("scaler",), None, "field `scaler`"),
+        (("run", "cell"), {}, "no field `run.cell.table`"),
     ],
     ids=lambda value: value[-1] if isinstance(value, tuple) else "",
 )

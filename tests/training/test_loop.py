@@ -63,7 +63,7 @@ def test_a_run_stopped_after_any_epoch_and_resumed_ends_with_the_same_bits(data,
 
         with pytest.raises(KeyboardInterrupt):
             perform(prepare(run, data), state_path=path, save_every=0.0, on_epoch=interrupt)
-        assert load_state(path)["epoch"] == stop + 1
+        assert load_state(path).epoch == stop + 1
         torch.rand(7)  # whatever else drew numbers in between
         assert metrics(perform(prepare(run, data), state_path=path, resume=True)) == metrics(whole)
 
@@ -78,11 +78,11 @@ def test_the_seconds_of_a_resumed_run_are_those_of_all_its_sessions(data, run, t
     with pytest.raises(KeyboardInterrupt):
         perform(prepare(run, data), state_path=path, save_every=0.0, on_epoch=interrupt)
     state = load_state(path)
-    epochs = sum(epoch["seconds"] for epoch in state["history"])
-    assert state["seconds"] > epochs
-    save_state(path, {**state, "seconds": 5000.0})  # as if it had taken that long
+    epochs = sum(epoch["seconds"] for epoch in state.history)
+    assert state.seconds > epochs
+    save_state(path, {**vars(state), "seconds": 5000.0})  # as if it had taken that long
     assert perform(prepare(run, data), state_path=path, resume=True).record.seconds > 5000
-    assert load_state(path)["seconds"] > 5000
+    assert load_state(path).seconds > 5000
 
 
 TRAIN_UNTIL_KILLED = """
@@ -119,7 +119,7 @@ def test_a_run_killed_with_signal_9_at_a_random_step_and_resumed_ends_with_the_s
     os.kill(process.pid, signal.SIGKILL)  # in whatever step of a later epoch it is by now
     assert process.wait() == -signal.SIGKILL
     run = small_run(data.name, epochs=40)
-    assert seen <= load_state(path)["epoch"] <= 30
+    assert seen <= load_state(path).epoch <= 30
     resumed = perform(prepare(run, data), state_path=path, resume=True)
     assert metrics(resumed) == metrics(perform(prepare(run, data)))
 
@@ -325,7 +325,7 @@ def test_a_diverged_training_says_so_and_keeps_the_best_weights(tmp_path):
         fit(Fabric(accelerator="cpu", devices=1), model, OneBatch(), training, state_path=path)
     assert "The best weights, of epoch 2, are kept" in str(error.value)
     assert model.weight.isfinite().all()
-    assert load_state(path)["model"]["weight"] == error.value.state.best_weights["weight"]
+    assert load_state(path).model["weight"] == error.value.state.best_weights["weight"]
     with pytest.raises(DivergedError, match="at epoch 3"):  # and resuming it does not bring it back
         fit(Fabric(accelerator="cpu", devices=1), Exploding(), OneBatch(), training, state_path=path, resume=True)
 

@@ -17,6 +17,7 @@ from .explain import explain
 from .features import features
 from .fit import fit
 from .info import info
+from .options import set_limits
 from .predict import predict
 from .report import report
 from .reproduce import reproduce
@@ -25,6 +26,15 @@ from .train import train
 
 class Commands(TyperGroup):
     """Turns errors that are the user's to mend into one line; `--traceback` shows where they came from."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        for stream in (sys.stdout, sys.stderr):
+            if hasattr(stream, "reconfigure"):  # not so where a test or a program took its place
+                stream.reconfigure(errors="replace")  # an ASCII terminal gets question marks, not a traceback
+        try:
+            return super().main(*args, **kwargs)
+        finally:
+            _flush()
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -36,11 +46,37 @@ class Commands(TyperGroup):
             if ctx.params.get("traceback"):
                 raise
             if isinstance(error, BrokenPipeError):  # the reader of our output (`| head`) left
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it flushes at exit
+                _silence()
                 raise typer.Exit(0) from None
             text = " ".join(str(error).split()) or type(error).__name__
             print(f"Error: {text}", file=sys.stderr)
             raise typer.Exit(1) from None
+        except (MemoryError, RuntimeError) as error:
+            if ctx.params.get("traceback") or not (isinstance(error, MemoryError) or "allocate memory" in str(error)):
+                raise
+            text = " ".join(str(error).split()) or "out of memory"
+            print(f"Error: this takes more memory than there is ({text}). Choose smaller sizes.", file=sys.stderr)
+            raise typer.Exit(1) from None
+
+
+def _flush() -> None:
+    """Bring out what was printed while errors can still be handled: at exit Python would print a traceback of its own."""
+    if sys.stdout is None:  # closed from the start (`>&-`)
+        return
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _silence()
+    except OSError as error:  # a full disk
+        _silence()
+        print(f"Error: the output could not be written ({error.strerror}).", file=sys.stderr)
+        raise SystemExit(1) from None
+    except ValueError:  # closed by the program around us
+        pass
+
+
+def _silence() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 app = typer.Typer(
@@ -75,3 +111,4 @@ def main(
 
 for command in (train, fit, predict, explain, reproduce, report, features, classify, info):
     app.command()(command)
+set_limits(app)

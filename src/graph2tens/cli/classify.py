@@ -37,7 +37,9 @@ def classify(
     degree_attribute: DegreeAttribute = None,
     structure: Structure = None,
     pooling: Annotated[str | None, typer.Option(show_default="sqrt", help="sqrt, sum, mean or both.")] = None,
-    out: Annotated[Path, typer.Option(help="Folder of the records. Runs that are recorded there are skipped.")] = Path("results"),
+    out: Annotated[Path, typer.Option(file_okay=False, help="Folder of the records. Runs that are recorded there are skipped.")] = Path(
+        "results"
+    ),
     jobs: Threads = None,
     data_root: DataRoot = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the record of each split as a line of JSON.")] = False,

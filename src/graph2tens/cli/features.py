@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .options import MOST_THREADS, DataRoot
+from .options import DataRoot
 
 if TYPE_CHECKING:
     from ..datasets import GraphDataset
@@ -55,7 +55,7 @@ ARGUMENTS = {
 def features(
     context: typer.Context,
     dataset: Annotated[str, typer.Argument(help="A data set by name, or a folder in TU format.")],
-    out: Annotated[Path, typer.Option(help="The table to write: .parquet (needs graph2tens\\[data]) or .npz.")],
+    out: Annotated[Path, typer.Option(dir_okay=False, help="The table to write: .parquet (needs graph2tens\\[data]) or .npz.")],
     exact: Annotated[bool, typer.Option("--exact", help="All coordinates of the exact feature of one walk: for few attributes.")] = False,
     walk_length: WalkLength = None,
     degree: Degree = None,
@@ -75,7 +75,7 @@ def features(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Draws the functionals.")] = 0,
-    jobs: Annotated[int, typer.Option(min=-1, max=MOST_THREADS, help="Threads; -1 for all cores.")] = -1,
+    jobs: Annotated[int, typer.Option(min=-1, help="Threads; -1 for all cores.")] = -1,
     data_root: DataRoot = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
 ) -> None:

@@ -26,7 +26,7 @@ def predict(
     data: Annotated[
         str | None, typer.Option(help="For a model of `train`: a data set by name, or a folder in TU format; labels are not needed.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Write a table (CSV) here; by default it is printed.")] = None,
+    out: Annotated[Path | None, typer.Option(dir_okay=False, help="Write a table (CSV) here; by default it is printed.")] = None,
     data_root: DataRoot = None,
     batch_size: Annotated[int, typer.Option(min=1, help="Graphs at a time.")] = 256,
     threads: Threads = None,

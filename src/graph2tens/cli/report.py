@@ -13,8 +13,10 @@ def report(
     results: Annotated[
         Path, typer.Argument(help="Folder with *.jsonl files of `reproduce`, a folder of `train`, or one results file.")
     ] = Path("results"),
-    out: Annotated[Path, typer.Option(help="The page: one HTML file that needs nothing else, not even a network.")] = Path("report.html"),
-    markdown: Annotated[Path | None, typer.Option(help="Also write all tables as Markdown to this file.")] = None,
+    out: Annotated[Path, typer.Option(dir_okay=False, help="The page: one HTML file that needs nothing else, not even a network.")] = Path(
+        "report.html"
+    ),
+    markdown: Annotated[Path | None, typer.Option(dir_okay=False, help="Also write all tables as Markdown to this file.")] = None,
     readme: Annotated[Path | None, typer.Option(help="Rewrite the marked results section of this file, e.g. README.md.")] = None,
     docs: Annotated[
         list[Path] | None, typer.Option(help="Rewrite the marked sections of this page too, e.g. docs/reproduction.md; repeat for several.")
@@ -39,9 +41,6 @@ def report(
     from ..paper.report.write import as_data, read_benchmarks
     from ..training.records import read_records
 
-    for name, path in (("--out", out), ("--markdown", markdown)):
-        if path is not None and path.is_dir():
-            raise ValueError(f"`{name} {path}` is a folder; name the file to write")
     records, remarks = read_records(results)
     authors = None if authors_runs is None else read_authors_runs(authors_runs)
     study = collect(records, authors_runs=authors, benchmarks=read_benchmarks(benchmarks), remarks=remarks)

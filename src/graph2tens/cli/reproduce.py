@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .options import MOST_THREADS, DataRoot, check_choice, parse_seeds
+from .options import DataRoot, check_choice, parse_seeds
 
 if TYPE_CHECKING:
     from ..paper.reproduce import Event
@@ -31,11 +31,11 @@ def reproduce(
     ] = None,
     variant: Annotated[list[str] | None, typer.Option(help="Only this row of the ablation, as NoDiff; repeat for several.")] = None,
     khop: Annotated[list[int] | None, typer.Option(help="Only this distance of table khop; repeat for several.")] = None,
-    out: Annotated[Path, typer.Option(help="Folder of the records. Runs that are recorded there are skipped.")] = Path("results"),
-    jobs: Annotated[int, typer.Option(min=1, max=MOST_THREADS, help="Processes that work at the same time.")] = 1,
-    threads: Annotated[
-        int | None, typer.Option(min=1, max=MOST_THREADS, help="Threads of each process; by default the cores are shared out.")
-    ] = None,
+    out: Annotated[Path, typer.Option(file_okay=False, help="Folder of the records. Runs that are recorded there are skipped.")] = Path(
+        "results"
+    ),
+    jobs: Annotated[int, typer.Option(min=1, help="Processes that work at the same time.")] = 1,
+    threads: Annotated[int | None, typer.Option(min=1, help="Threads of each process; by default the cores are shared out.")] = None,
     epochs: Annotated[int | None, typer.Option(min=1, help="Try out: stop after so many epochs. Kept apart, in OUT/trials.")] = None,
     data_root: DataRoot = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be run, and stop.")] = False,

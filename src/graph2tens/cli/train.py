@@ -33,7 +33,9 @@ def train(
     ] = "G2TN",
     protocol: Annotated[str, typer.Option(help="Settings as in the paper's text (paper) or in its authors' code (authors).")] = "paper",
     seed: Annotated[int, typer.Option(min=0, help="Drives split, initial weights and optimiser; the same seed gives the same model.")] = 0,
-    out: Annotated[Path | None, typer.Option(help="Folder for the model; by default runs/DATASET-MODEL-PROTOCOL-SEED.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(file_okay=False, help="Folder for the model; by default runs/DATASET-MODEL-PROTOCOL-SEED.")
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue this run where it was interrupted or killed.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a run that is in the folder already; other files stay.")] = False,
     epochs: Annotated[int | None, typer.Option(min=1, help="Passes over the training data.")] = None,
@@ -158,11 +160,15 @@ def _options_of_rival(model: str, given: dict[str, Any]) -> dict[str, Any]:
 def _fabric(device: str, devices: int, precision: str) -> Any:
     from lightning_fabric import Fabric
 
+    from ..training.provenance import cores
+
     try:
         fabric = Fabric(accelerator=device, devices=devices, precision=precision)  # type: ignore[arg-type]
     except Exception as error:  # Fabric has several kinds for what a machine does not have
         raise ValueError(f"--device {device} --devices {devices} --precision {precision} is not possible here: {error}") from None
     if devices > 1:
+        if fabric.device.type == "cpu" and devices > cores():
+            raise typer.BadParameter(f"{devices} processes on {cores()} cores would only wait for each other.", param_hint="--devices")
         fabric.launch()
     return fabric
 

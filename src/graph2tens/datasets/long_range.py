@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
+from ..checks import check_fits
 from .dataset import Encoding, GraphDataset
 
 PLUG, SOCKET, RED, BLUE, NOISE = range(5)
@@ -38,6 +39,8 @@ def long_range(num_graphs: int = 1000, distance: int = 10, twigs: int = 3, seed:
     for name, value, least in (("num_graphs", num_graphs, 2), ("distance", distance, 2), ("twigs", twigs, 0)):
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise ValueError(f"`{name}` must be a whole number, at least {least} (got {value!r}).")
+    nodes = num_graphs * (2 * (distance + 1) + twigs)
+    check_fits(20 * nodes, f"{num_graphs:,} graphs with wires of {distance:,} edges", "Choose a shorter distance.")
     rng = np.random.default_rng(seed)
     labels = rng.permutation(np.arange(num_graphs) % 2)
     graphs = [_crossed_wires(bool(label), distance, twigs, rng) for label in labels]

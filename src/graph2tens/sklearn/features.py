@@ -144,6 +144,7 @@ class GraphTensFeatures(GraphInput, TransformerMixin, BaseEstimator):  # type: i
         self.encoder_ = Encoder.fit(graphs, degree_attribute=self.degree_attribute, handle_unknown=self.handle_unknown)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         self.layers_: list[Layer] = []
+        self._check_memory(graphs)
         if self.functionals == "random":
             # A sum of squares of float32 in double precision, graph by graph: no big table.
             norms = [float(np.square(x, dtype=np.float64).sum()) for x in self.encoder_.transform(graphs)]
@@ -159,11 +160,6 @@ class GraphTensFeatures(GraphInput, TransformerMixin, BaseEstimator):  # type: i
                 time=self.time,
                 size=size or 1.0,
             )
-        else:
-            letters = len(self.encoder_.names) + bool(self.time)
-            words = sum(letters**m for m in range(self.degree + 1))
-            what = f"exact features of degree {self.degree} with {letters} attributes"
-            check_fits(words * len(graphs), what, "functionals='random' needs no tensor.")
         self.n_features_out_ = len(self.get_feature_names_out())
         return self
 
@@ -303,6 +299,22 @@ class GraphTensFeatures(GraphInput, TransformerMixin, BaseEstimator):  # type: i
             time=self.settings_["time"],
         )
         return features.numpy().astype(np.float32)
+
+    def _check_memory(self, graphs: Sequence[OneGraph]) -> None:
+        """Refuse, before anything is drawn, functionals and a table that cannot fit."""
+        rows = len(graphs) if self.pooling else sum(graph.num_nodes for graph in graphs)
+        inputs = len(self.encoder_.names) + bool(self.time)
+        if self.functionals == "exact":
+            words = sum(inputs**m for m in range(min(self.degree, 100) + 1))  # more than 2^100 need no exact count
+            what = f"exact features of degree {self.degree} with {inputs} attributes"
+            check_fits(words * rows, what, "functionals='random' needs no tensor.")
+            return
+        M, R, Q, layers = self.degree, self.n_functionals, self.n_waves, self.n_layers
+        columns = inputs + layers * (M * R + Q)
+        drawn = sum(M * R * (width + Q) for width in [inputs, *[M * R + 1] * (layers - 1)][:layers])
+        what = f"features of {layers} layers, degree {M}, {R:,} functionals and {Q:,} waves ({columns:,} columns, {rows:,} rows)"
+        # Numbers of single precision: what is drawn, the table and its parts, and a name for each column.
+        check_fits(drawn + 2 * rows * columns + 25 * columns, what, "Choose fewer of them.", itemsize=4)
 
     def _check_arguments(self) -> None:
         for name, least in (("walk_length", 0), ("degree", 1), ("n_layers", 0), ("n_functionals", 1), ("n_waves", 0), ("batch_size", 1)):

@@ -7,16 +7,20 @@ what was measured, ``report.html`` a page about it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+from pydantic import InstanceOf, NonNegativeFloat, NonNegativeInt
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor
 
+from ..contents import checked
 from ..files import remove_with_leftovers, replacing
 
 DESCRIPTION, STATE, RECORD, REPORT = "model.json", "state.pt", "record.json", "report.html"
@@ -32,10 +36,9 @@ def remove_run(folder: Path) -> None:
 def export(folder: Path) -> None:
     """Write ``last.safetensors`` and ``best.safetensors`` from the training state in a folder, finished, interrupted or diverged."""
     state = load_state(folder / STATE)
-    last: dict[str, Tensor] = state["model"]
-    if state["best_weights"] or not state["diverged"]:  # a run that diverged at once has no weights worth keeping
-        save_weights(folder / LAST, last)
-        save_weights(folder / BEST, state["best_weights"] or last)
+    if state.best_weights or not state.diverged:  # a run that diverged at once has no weights worth keeping
+        save_weights(folder / LAST, state.model)
+        save_weights(folder / BEST, state.best_weights or state.model)
 
 
 def save_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
@@ -58,12 +61,85 @@ def save_state(path: Path, state: dict[str, Any]) -> None:
         torch.save(state, stream)
 
 
-def load_state(path: Path) -> dict[str, Any]:
-    """A training state saved by :func:`save_state`, on the CPU."""
+@dataclass(frozen=True)
+class StoredState:
+    """What ``state.pt`` holds: all that the rest of a run depends on besides data and options."""
+
+    model: dict[str, InstanceOf[Tensor]]
+    optimizer: dict[str, Any]
+    shuffling: InstanceOf[Tensor]
+    random: InstanceOf[Tensor]
+    random_cuda: list[InstanceOf[Tensor]]
+    epoch: NonNegativeInt
+    best_epoch: NonNegativeInt
+    best: float
+    best_weights: dict[str, InstanceOf[Tensor]]
+    diverged: str
+    history: list[dict[str, float]]
+    seconds: NonNegativeFloat
+
+    def __post_init__(self) -> None:
+        if len(self.history) != self.epoch or self.best_epoch > self.epoch:
+            raise ValueError(f"`history` must have {self.epoch} epochs, and the best epoch, {self.best_epoch}, must be one of them")
+        if not math.isfinite(self.seconds):
+            raise ValueError("`seconds` must be finite")
+
+
+REPAIR = "Only a state that graph2tens wrote can be continued; start anew with --overwrite."
+
+
+def load_state(path: Path) -> StoredState:
+    """A training state saved by :func:`save_state`, on the CPU, checked as far as that is possible without the network."""
     try:
-        state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+        content = torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError:
         raise ValueError(f"nothing to resume: {path} does not exist. Leave out --resume to start a new run.") from None
     except Exception as error:  # torch raises a dozen kinds for a broken file
-        raise ValueError(f"{path} is not a training state of graph2tens ({type(error).__name__}).") from None
-    return state
+        raise ValueError(f"{path} is not a training state of graph2tens ({type(error).__name__}). {REPAIR}") from None
+    return checked(StoredState, content, path, REPAIR)
+
+
+def check_weights(stored: Mapping[str, Tensor], wanted: Mapping[str, Tensor], unlike: str) -> None:
+    """Raise, beginning with the words `unlike`, if stored weights are not those of a network whose weights are `wanted`."""
+    if different := [name for name in {**wanted, **stored} if name not in wanted or name not in stored]:
+        raise ValueError(f"{unlike}: {different[0]} is in one of the two only.")
+    for name, tensor in wanted.items():
+        found = stored[name]
+        if tensor.shape != found.shape or found.layout != torch.strided:
+            raise ValueError(f"{unlike}: {name} should have shape {tuple(tensor.shape)}, in the file {tuple(found.shape)}.")
+        if tensor.is_floating_point() != found.is_floating_point() or tensor.is_complex() != found.is_complex():
+            raise ValueError(f"{unlike}: {name} should be of type {tensor.dtype}, in the file {found.dtype}.")
+        if not bool(torch.isfinite(found).all()):
+            raise ValueError(f"{unlike}: {name} has entries that are not finite. Take the file from the run again, or train anew.")
+
+
+def check_optimizer(stored: Any, optimizer: Any, path: Path) -> None:
+    """Raise unless a stored optimiser is one of these parameters: PyTorch's own loader believes nearly everything."""
+    own = optimizer.state_dict()
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    unlike = f"{path}, field `optimizer`, does not fit the network. {REPAIR}"
+    if not isinstance(stored, dict) or stored.keys() != own.keys() or not isinstance(stored["state"], dict):
+        raise ValueError(unlike)
+    if not isinstance(stored["param_groups"], list) or len(stored["param_groups"]) != len(own["param_groups"]):
+        raise ValueError(unlike)
+    for found, group in zip(stored["param_groups"], own["param_groups"], strict=True):
+        if not isinstance(found, dict) or found.keys() != group.keys() or found["params"] != group["params"]:
+            raise ValueError(unlike)
+        if any(_kind(found[name]) != _kind(group[name]) for name in group):
+            raise ValueError(unlike)
+    for place, moments in stored["state"].items():
+        if type(place) is not int or not 0 <= place < len(parameters) or not isinstance(moments, dict):
+            raise ValueError(unlike)
+        if moments.keys() != {"step", "exp_avg", "exp_avg_sq"}:
+            raise ValueError(unlike)
+        for name, value in moments.items():
+            shape = torch.Size() if name == "step" else parameters[place].shape
+            if not isinstance(value, Tensor) or value.shape != shape or not value.is_floating_point():
+                raise ValueError(unlike)
+
+
+def _kind(value: Any) -> Any:
+    """Types of plain values, numbers taken together: a rate of 0 may be an integer."""
+    if isinstance(value, (list, tuple)):
+        return [_kind(part) for part in value]
+    return float if type(value) in (int, float) else type(value)

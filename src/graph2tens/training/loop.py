@@ -17,7 +17,8 @@ import torch
 from lightning_fabric import Fabric
 from torch import Tensor, nn
 
-from .checkpoint import load_state, save_state
+from ..contents import checked
+from .checkpoint import REPAIR, check_optimizer, check_weights, load_state, save_state
 from .config import Training
 from .objectives import Objective
 
@@ -136,7 +137,7 @@ def fit(
     if resume:
         if state_path is None:
             raise ValueError("`resume` needs `state_path`, the file to continue from (got None).")
-        state = _restore(load_state(state_path), bare, optimizer, shuffling)
+        state = _restore(state_path, bare, optimizer, shuffling)
 
     def save() -> None:
         if state_path is not None and fabric.is_global_zero:
@@ -301,12 +302,25 @@ def _snapshot(state: TrainingState, model: nn.Module, optimizer: Any, shuffling:
     }
 
 
-def _restore(saved: dict[str, Any], model: nn.Module, optimizer: Any, shuffling: torch.Generator) -> TrainingState:
-    model.load_state_dict(saved["model"])
-    optimizer.load_state_dict(saved["optimizer"])
-    shuffling.set_state(saved["shuffling"])
-    torch.set_rng_state(saved["random"])
-    if saved["random_cuda"] and torch.cuda.is_available():
-        torch.cuda.set_rng_state_all(saved["random_cuda"])
-    history = [Epoch(**epoch) for epoch in saved["history"]]
-    return TrainingState(**{name: saved[name] for name in _KEPT}, history=history, seconds=saved["seconds"])
+def _restore(path: Path, model: nn.Module, optimizer: Any, shuffling: torch.Generator) -> TrainingState:
+    """Continue from the file at `path`; everything in it is checked before anything is changed."""
+    saved = load_state(path)
+    unlike = f"{path} does not fit the network"
+    wanted = model.state_dict()
+    for weights in (saved.model, saved.best_weights):
+        if weights or weights is saved.model:
+            check_weights(weights, wanted, unlike)
+    check_optimizer(saved.optimizer, optimizer, path)
+    history = checked(list[Epoch], saved.history, path, REPAIR)
+    for name, stored in (("shuffling", saved.shuffling), ("random", saved.random)):
+        try:
+            torch.Generator().set_state(stored)
+        except (RuntimeError, TypeError):
+            raise ValueError(f"{path}, field `{name}`: must be the state of a generator of random numbers. {REPAIR}") from None
+    model.load_state_dict(saved.model)
+    optimizer.load_state_dict(saved.optimizer)
+    shuffling.set_state(saved.shuffling)
+    torch.set_rng_state(saved.random)
+    if saved.random_cuda and torch.cuda.is_available():
+        torch.cuda.set_rng_state_all(saved.random_cuda)
+    return TrainingState(**{name: getattr(saved, name) for name in _KEPT}, history=history, seconds=saved.seconds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -132,6 +133,16 @@ class Record:
             },
             **known,
         )
+
+
+def read_record(path: Path) -> Record:
+    """The record in the folder of a run."""
+    try:
+        fields = json.loads(path.read_bytes())
+        return Record.parse(fields if isinstance(fields, dict) else {})
+    except (ValueError, RecursionError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise ValueError(f"{path} is not the record of a run ({reason}). Delete it and resume again: it is written anew.") from None
 
 
 def read_records(path: Path) -> tuple[list[dict[str, Any]], list[str]]:

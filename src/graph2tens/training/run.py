@@ -10,10 +10,12 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import torch
 from lightning_fabric import Fabric
 from lightning_fabric.utilities.seed import seed_everything
 from torch import nn
 
+from ..checks import check_fits
 from ..datasets import AttributeScaler, GraphDataset, Split, fit_scaler, split
 from ..nn import GraphTensNet
 from .config import Run
@@ -76,6 +78,7 @@ def prepare(
     reset_peak_memory()
     started = time.perf_counter()
     parts = parts or split(dataset, run.seed)
+    _check_memory(networks[run.builder], run, dataset)
     seed_everything(run.seed, verbose=False)
     network = networks[run.builder](dataset.num_features, dataset.num_classes, **run.network)
     scaler = AttributeScaler.identity(dataset.num_features) if wants_raw_attributes(network) else fit_scaler(dataset, parts)
@@ -88,6 +91,16 @@ def prepare(
     else:
         task = GraphTask(dataset, parts, scaler, run.training.batch_size, network, fabric.device, objective)
     return Prepared(run, network, scaler, parts, task, fabric, started)
+
+
+def _check_memory(builder: Callable[..., nn.Module], run: Run, dataset: GraphDataset) -> None:
+    """Refuse, before anything is allocated, a network that cannot fit: it is built on PyTorch's meta device, which has no memory."""
+    with torch.device("meta"):
+        network = builder(dataset.num_features, dataset.num_classes, **run.network)
+    parameters = sum(parameter.numel() for parameter in network.parameters())
+    # Weights, gradients, the optimiser's two moments, the best weights so far. What a batch needs on top is not known beforehand.
+    sizes = ", ".join(f"{name}={value}" for name, value in run.network.items() if type(value) is int)
+    check_fits(5 * parameters, f"training {parameters:,} parameters ({sizes})", "Choose a smaller width or fewer layers.", itemsize=4)
 
 
 def perform(

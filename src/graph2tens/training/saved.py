@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ..contents import read_json
 from ..datasets import AttributeScaler, CollatedGraphs, Encoding, GraphDataset
 from ..files import write_json
-from .checkpoint import BEST, DESCRIPTION, LAST, load_weights
+from .checkpoint import BEST, DESCRIPTION, LAST, check_weights, load_weights
 from .config import Run
 from .run import NETWORKS, Networks, Prepared
 from .tasks import as_batch, graph_inputs, walk_options
@@ -59,8 +63,42 @@ class SavedModel:
         return probabilities
 
 
+@dataclass(frozen=True)
+class Scaling:
+    """An :class:`~graph2tens.datasets.AttributeScaler` in ``model.json``."""
+
+    shift: tuple[float, ...]
+    scale: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Description:
+    """``model.json``: all that is needed to rebuild a network and to feed it, and what a run must be continued with."""
+
+    format: Literal[2]
+    in_channels: int
+    out_channels: int
+    task: Literal["graph", "node"]
+    class_names: tuple[str, ...]
+    scaler: Scaling
+    encoding: Encoding
+    run: Run
+    fingerprint: str
+    judged: Literal["best.safetensors", "last.safetensors"]
+
+    def __post_init__(self) -> None:
+        if len(self.scaler.shift) != self.in_channels or len(self.scaler.scale) != self.in_channels:
+            raise ValueError(f"`scaler` must have a shift and a scale for each of the {self.in_channels} attributes (`in_channels`)")
+        if not all(map(math.isfinite, (*self.scaler.shift, *self.scaler.scale))):
+            raise ValueError("`scaler` must be finite")
+        if len(self.class_names) != self.out_channels:
+            raise ValueError(f"`class_names` must name {self.out_channels} classes (`out_channels`), got {len(self.class_names)}")
+        if self.encoding.num_attributes < 0 or not all(-(2**53) <= label <= 2**53 for label in self.encoding.classes):
+            raise ValueError("`encoding` must count attributes and list classes as they are in files")
+
+
 def describe(prepared: Prepared, dataset: GraphDataset) -> dict[str, Any]:
-    """All that is needed to rebuild a network and to feed it."""
+    """A :class:`Description` as JSON."""
     return {
         "format": FORMAT,
         "in_channels": dataset.num_features,
@@ -80,20 +118,13 @@ def save_description(folder: Path, prepared: Prepared, dataset: GraphDataset) ->
     write_json(folder / DESCRIPTION, describe(prepared, dataset))
 
 
-def load_description(folder: Path) -> dict[str, Any]:
-    """Content of ``model.json``."""
-    path = folder / DESCRIPTION
+def load_description(folder: Path) -> Description:
+    """Content of ``model.json``, checked."""
+    repair = f"This version of graph2tens reads format {FORMAT}; take the file from the run again, or train anew."
     try:
-        description = json.loads(path.read_bytes())
+        return read_json(Description, folder / DESCRIPTION, repair)
     except FileNotFoundError:
         raise ValueError(f"{folder} holds no {DESCRIPTION}: a model is the folder that `graph2tens train` wrote.") from None
-    except ValueError as error:
-        raise ValueError(f"{path} is not JSON ({error}).") from None
-    if not isinstance(description, dict) or "run" not in description:
-        raise ValueError(f"{path} does not describe a model: it has no key 'run'.")
-    if description.get("format") != FORMAT:
-        raise ValueError(f"{folder} was written in format {description.get('format')!r}; this version of graph2tens reads format {FORMAT}.")
-    return description
 
 
 def load_model(path: Path, *, networks: Networks = NETWORKS, device: Any = "cpu") -> SavedModel:
@@ -106,54 +137,46 @@ def load_model(path: Path, *, networks: Networks = NETWORKS, device: Any = "cpu"
     if not path.exists():
         raise ValueError(f"{path} does not exist. A model is the folder that `graph2tens train` wrote, or a .safetensors file in it.")
     folder = path if path.is_dir() else path.parent
+    if folder != path and path.suffix != ".safetensors":
+        raise ValueError(f"{path} holds no weights. Give the folder, {folder}, or {BEST} or {LAST} in it.")
     description = load_description(folder)
-    try:
-        run, judged = Run.from_dict(description["run"]), description["judged"]
-        sizes = description["in_channels"], description["out_channels"]
-        scaler, encoding = AttributeScaler.from_dict(description["scaler"]), Encoding.from_dict(description["encoding"])
-        task, class_names = description["task"], tuple(description["class_names"])
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"{folder / DESCRIPTION} does not describe a model ({type(error).__name__}: {error}).") from None
-    if judged not in (BEST, LAST):
-        raise ValueError(f"{folder / DESCRIPTION}: `judged` must be {BEST} or {LAST} (got {judged!r}).")
-    weights = folder / judged if path.is_dir() else path
+    run, sizes = description.run, (description.in_channels, description.out_channels)
+    weights = folder / description.judged if path.is_dir() else path
     if not weights.is_file():
         raise ValueError(f"{weights} does not exist: the run has not ended. Continue it with `graph2tens train --resume`.")
     if run.builder not in networks:
-        raise ValueError(f"{folder / DESCRIPTION} asks for the network {run.builder!r}; known are {', '.join(networks)}.")
+        raise ValueError(f"{folder / DESCRIPTION}, field `run.builder`: must be one of {', '.join(networks)} (got {run.builder!r}).")
     network = _network(networks[run.builder], sizes, run.network, load_weights(weights), weights)
+    scaler = AttributeScaler(np.array(description.scaler.shift), np.array(description.scaler.scale))
+    encoding, task, class_names = description.encoding, description.task, description.class_names
     return SavedModel(network.to(device).eval(), sizes[0], scaler, encoding, task, class_names, run, weights)
 
 
-def _network(builder: Any, sizes: tuple[int, int], options: Any, stored: dict[str, Tensor], path: Path) -> nn.Module:
+def _network(builder: Any, sizes: tuple[int, int], options: Mapping[str, Any], stored: dict[str, Tensor], path: Path) -> nn.Module:
     """Build without memory for weights (PyTorch's meta device), compare, and only then take the stored weights over."""
+    unlike = f"{path} does not fit the network of {path.parent / DESCRIPTION}"
     if any(isinstance(value, int) and name.endswith("layers") and value > len(stored) for name, value in options.items()):
-        raise ValueError(f"{path} does not fit the network of its model.json, which has more layers than the file has tensors.")
+        raise ValueError(f"{unlike}, field `run.network`: it has more layers than the file has tensors.")
     try:
         with torch.device("meta"):
             network: nn.Module = builder(*sizes, **options)
-    except (RuntimeError, TypeError, ValueError) as error:
-        raise ValueError(f"{path.parent / DESCRIPTION} describes a network that cannot be built: {str(error).splitlines()[0]}") from None
-    wanted = network.state_dict()
-    if different := [name for name in {**wanted, **stored} if name not in wanted or name not in stored]:
-        raise ValueError(f"{path} does not fit the network of its model.json: {different[0]} is in one of the two only.")
-    for name, tensor in wanted.items():
-        if tensor.shape != stored[name].shape:
-            shapes = f"{tuple(tensor.shape)}, in the file {tuple(stored[name].shape)}"
-            raise ValueError(f"{path} does not fit the network of its model.json: {name} should have shape {shapes}.")
-    network.load_state_dict({name: stored[name].to(tensor.dtype) for name, tensor in wanted.items()}, assign=True)
+    except Exception as error:  # whatever a constructor says to options that no version of us wrote
+        reason = " ".join(str(error).split())[:200]
+        raise ValueError(f"{path.parent / DESCRIPTION}, field `run.network`: it cannot be built ({reason}).") from None
+    check_weights(stored, network.state_dict(), unlike)
+    network.load_state_dict({name: stored[name].to(tensor.dtype) for name, tensor in network.state_dict().items()}, assign=True)
     return network
 
 
 def check_same_run(folder: Path, run: Run, dataset: GraphDataset) -> None:
     """Raise unless the run in a folder is this one on the same data: only the same run can be continued."""
     description = load_description(folder)
-    stored, wanted = _flat(description["run"]), _flat(run.to_dict())
+    stored, wanted = _flat(description.run.to_dict()), _flat(json.loads(json.dumps(run.to_dict())))
     for name in {**stored, **wanted}:
         if stored.get(name) != wanted.get(name):
             said = f"{name.rpartition('.')[2]} = {stored.get(name)!r} (now {wanted.get(name)!r})"
             raise ValueError(f"cannot resume {folder}: it was started with {said}. Repeat the same options.")
-    if description["fingerprint"] != dataset.fingerprint():
+    if description.fingerprint != dataset.fingerprint():
         raise ValueError(
             f"cannot resume {folder}: the data of {dataset.name} changed since then. Start anew with --overwrite or another --out."
         )

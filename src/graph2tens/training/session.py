@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from .checkpoint import RECORD, STATE, export, remove_run
 from .config import Run
 from .loop import DivergedError, Epoch, TrainingState
 from .objectives import Objective
-from .records import Record
+from .records import read_record
 from .run import NETWORKS, Networks, Outcome, Prepared, perform, prepare
 from .saved import check_same_run, save_description
 
@@ -76,7 +75,7 @@ def train(
             export(folder)
             raise
         if resume and (folder / RECORD).exists():  # finished before: when, by which code and how fast stays as it was written down then
-            outcome = replace(outcome, record=Record.parse(json.loads((folder / RECORD).read_bytes())))
+            outcome = replace(outcome, record=read_record(folder / RECORD))
         else:
             export(folder)
             write_json(folder / RECORD, outcome.record.to_dict())

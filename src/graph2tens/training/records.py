@@ -139,7 +139,10 @@ def read_record(path: Path) -> Record:
     """The record in the folder of a run."""
     try:
         fields = json.loads(path.read_bytes())
-        return Record.parse(fields if isinstance(fields, dict) else {})
+        record = Record.parse(fields if isinstance(fields, dict) else {})
+        if record.epochs is None or record.seconds is None or record.seconds_per_epoch is None:
+            raise ValueError("it must have epochs, seconds and seconds_per_epoch")
+        return record
     except (ValueError, RecursionError) as error:
         reason = " ".join(str(error).split())[:200]
         raise ValueError(f"{path} is not the record of a run ({reason}). Delete it and resume again: it is written anew.") from None

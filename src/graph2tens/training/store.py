@@ -61,6 +61,8 @@ class RunStore:
             if not isinstance(found, (dict, ValueError)):
                 raise ValueError(f"{self.path}, line {number} must be a JSON object, one finished run (got {type(found).__name__}).")
             if isinstance(found, dict):
+                if odd := [name for name in self.key_fields if isinstance(found.get(name), (dict, list))]:
+                    raise ValueError(f"{self.path}, line {number}: `{odd[0]}` must be a number or a word. Remove the line.")
                 records.append(found)
         return records
 
@@ -136,6 +138,8 @@ def parse_lines(content: bytes) -> Iterator[tuple[int, Any]]:
                 yield number, json.loads(line.decode("utf-8", errors="replace"))
             except ValueError as error:
                 yield number, error
+            except RecursionError:
+                yield number, ValueError("nested too deep")
 
 
 def _split_tail(content: bytes) -> tuple[bytes, bytes]:
@@ -159,7 +163,7 @@ def _repair(file: int) -> None:
 def _is_json(text: bytes) -> bool:
     try:
         json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return True
 

@@ -42,10 +42,10 @@ def read_benchmarks(path: Path | None) -> list[dict[str, Any]]:
         raise ValueError(f"`--benchmarks {path}` is no file; `make bench` writes one")
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"`{path}` is not JSON ({error}); `make bench` writes it anew") from None
     rows = content.get("results", []) if isinstance(content, dict) else content
-    return [row for row in rows if isinstance(row, dict)]
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
 
 
 def as_data(study: Study) -> dict[str, Any]:

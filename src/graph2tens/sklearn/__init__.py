@@ -9,5 +9,7 @@ from .heads.validated_svc import ValidatedSVC as ValidatedSVC
 from .inputs import read_networkx as read_networkx
 from .kernel import GraphTensKernel as GraphTensKernel
 from .network import G2TNClassifier as G2TNClassifier
+from .nodes import GraphTensNodeClassifier as GraphTensNodeClassifier
+from .nodes import GraphTensNodeRegressor as GraphTensNodeRegressor
 from .regressor import GraphTensRegressor as GraphTensRegressor
 from .wl import WeisfeilerLehman as WeisfeilerLehman

@@ -1,0 +1,317 @@
+"""`GraphTensNodeClassifier` and `GraphTensNodeRegressor`: answers for the nodes of one graph, of which some are known.
+
+A node is described by what a random walk from it sees on average along its way, :math:`\\frac{1}{k+1} \\sum_{t=0}^{k} P^t x`: the
+degree 1 of the walk's expected feature, without increments. Where nodes have no attributes, their own identities, projected at
+random, are attributes that a walk can carry: nodes are told apart by where they are. A Gaussian process learns from the known
+nodes, and its answers are spread along the edges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ..checks import check_integer
+from .base import GraphInput
+from .encoding import Encoder
+from .heads.distances import candidates, squared_distances
+from .heads.gaussian_process import Matrix, Spectrum, leave_one_out, rational
+from .heads.regression import NOISES
+from .inputs import OneGraph, as_graphs
+from .targets import r2, share_right
+
+KINDS = ("auto", "words", "numbers", "identities")
+MANY, RARE = 50, 0.2  # attributes are words if there are at least so many columns, and at most this share of the entries is not 0
+STEPS = {"words": 4, "numbers": 4, "identities": 16}  # of the walk; where places are all there is, they must be seen from afar
+SPREADING_STEPS = 30
+
+
+class _OnNodes(GraphInput, BaseEstimator):  # type: ignore[misc]
+    """What both estimators share: descriptions of nodes, the Gaussian process, spreading."""
+
+    def __init__(
+        self,
+        walk_length: int | None = None,
+        *,
+        attributes: str = "auto",
+        n_identities: int = 1024,
+        spreading: float | None = None,
+        noise: float | Sequence[float] = NOISES,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.walk_length = walk_length
+        self.attributes = attributes
+        self.n_identities = n_identities
+        self.spreading = spreading
+        self.noise = noise
+        self.random_state = random_state
+
+    def _read(self, graph: Any) -> OneGraph:
+        (found,) = as_graphs([graph])
+        return found
+
+    def _start(self, graph: Any) -> OneGraph:
+        """Read the graph of :meth:`fit`, and decide how its nodes are described."""
+        if self.walk_length is not None:
+            check_integer(self.walk_length, "walk_length", 0)
+        check_integer(self.n_identities, "n_identities", 1)
+        if self.attributes not in KINDS:
+            raise ValueError(f"`attributes` must be one of {', '.join(map(repr, KINDS))} (got {self.attributes!r}).")
+        if self.spreading is not None and not 0 <= self.spreading < 1:
+            raise ValueError(f"`spreading` must be None or lie in [0, 1) (got {self.spreading!r}).")
+        candidates(self.noise, "noise")
+        one = self._read(graph)
+        self.nodes_ = node_names(graph, one.num_nodes)
+        self.kind_ = self._kind(one) if self.attributes == "auto" else self.attributes
+        self.steps_ = STEPS[self.kind_] if self.walk_length is None else self.walk_length
+        self.encoder_ = Encoder.fit([one], degree_attribute=False, handle_unknown="ignore") if self.kind_ == "numbers" else None
+        if self.kind_ != "identities" and one.attributes is None and one.labels is None:
+            raise ValueError(f"`attributes`={self.attributes!r} needs nodes with attributes (got none). Did you mean 'identities'?")
+        return one
+
+    def _kind(self, graph: OneGraph) -> str:
+        x = graph.attributes
+        if x is None:
+            return "identities" if graph.labels is None else "numbers"
+        return "words" if x.shape[1] >= MANY and (x >= 0).all() and np.count_nonzero(x) <= RARE * x.size else "numbers"
+
+    def _describe(self, graph: OneGraph, own: bool) -> Matrix:
+        """(n, columns): what walks see, with rows of length 1."""
+        if self.kind_ == "identities":
+            if not own:
+                raise ValueError("nodes without attributes are known by their place in the graph of `fit`: another graph's have no answer.")
+            x = check_random_state(self.random_state).standard_normal((graph.num_nodes, self.n_identities))
+        elif self.kind_ == "words":
+            x = np.zeros((graph.num_nodes, 0)) if graph.attributes is None else graph.attributes
+            x = x / np.maximum(x.sum(axis=1, keepdims=True), 1e-12)
+        else:
+            assert self.encoder_ is not None
+            x = self.encoder_.transform([graph])[0].astype(np.float64)
+        P, step, total = walk_matrix(graph), x, x
+        for _ in range(self.steps_):
+            step = P @ step
+            total = total + step
+        if own:
+            self.shift_ = total.mean(axis=0)
+        if total.shape[1] != self.shift_.size:
+            raise ValueError(f"`graph` must have {self.shift_.size} attributes, as the graph of `fit` has (got {total.shape[1]}).")
+        total = total - self.shift_
+        rows: Matrix = total / np.maximum(np.linalg.norm(total, axis=1, keepdims=True), 1e-12)
+        return rows
+
+    def _learn(self, graph: OneGraph, targets: Matrix) -> None:
+        """Targets (n, T), NaN where unknown: choose the noise by leave-one-out errors of the known nodes, answer for all nodes."""
+        known = np.flatnonzero(~np.isnan(targets).any(axis=1))
+        y = targets[known]
+        self.offset_, spread = y.mean(axis=0), y.std(axis=0)
+        self.scale_ = np.where(spread > 0, spread, 1.0)
+        y = (y - self.offset_) / self.scale_
+        rows = self._describe(graph, own=True)
+        self.known_rows_ = rows[known]
+        spectrum = Spectrum.of(self._kernel(self.known_rows_))
+        noises = np.array(candidates(self.noise, "noise"))
+        found = leave_one_out(spectrum, y, noises).judge()
+        error = np.sqrt(np.square(found.error).mean(axis=0))
+        best = int(np.round(error, 9).argmin())
+        self.noise_ = float(noises[best])
+        self.scores_ = [{"noise": noise, "error": value} for noise, value in zip(noises.tolist(), error.tolist(), strict=True)]
+        self.variance_ = found.scale[:, best]
+        self.spectrum_ = spectrum
+        self.weights_ = spectrum.weights(y, np.full(y.shape[1], self.noise_))
+        self.predictions_ = self._spread(graph, self._predict(rows), known, targets[known])
+
+    def _kernel(self, rows: Matrix) -> Matrix:
+        return rational(1.0, squared_distances(rows, self.known_rows_, exact=True))
+
+    def _predict(self, rows: Matrix) -> Matrix:
+        answers: Matrix = self.offset_ + self.scale_ * (self._kernel(rows) @ self.weights_)
+        return answers
+
+    def _std(self, rows: Matrix) -> Matrix:
+        variances = self.spectrum_.variances(self._kernel(rows), np.array([self.noise_]))
+        std: Matrix = self.scale_ * np.sqrt(self.variance_ * variances)
+        return std
+
+    def _spread(self, graph: OneGraph, answers: Matrix, known: Any = None, truth: Any = None) -> Matrix:
+        """Answers of neighbours count, and those of their neighbours; what is known stays."""
+        share = self._spreading()
+        start = answers.copy()
+        if known is not None:
+            start[known] = truth
+        P, found = walk_matrix(graph), start
+        for _ in range(SPREADING_STEPS if share else 0):
+            found = share * (P @ found) + (1 - share) * start
+        return found
+
+    def _spreading(self) -> float:
+        raise NotImplementedError
+
+    def _all(self, graph: Any) -> Matrix:
+        check_is_fitted(self, "predictions_")
+        if graph is None:
+            return self.predictions_
+        one = self._read(graph)
+        return self._spread(one, self._predict(self._describe(one, own=False)))
+
+    def _named(self, values: Any, graph: Any, by_name: bool) -> Any:
+        if not by_name:
+            return values
+        names = self.nodes_ if graph is None else node_names(graph, len(values))
+        return dict(zip(names, values.tolist(), strict=True))
+
+
+class GraphTensNodeClassifier(_OnNodes, ClassifierMixin):  # type: ignore[misc]
+    """Label the nodes of a graph of which some have labels; nothing is trained.
+
+    Args:
+        walk_length: steps of the walk that describes a node; None is 4, or 16 where nodes are described by their places.
+        attributes: what nodes are described by: ``"words"`` (many attributes, most of them 0: rows are scaled to sum 1), ``"numbers"``
+            (columns are scaled; labels become indicators), ``"identities"`` (their place in the graph
+            alone), or ``"auto"``, by what they have.
+        n_identities: random coordinates that stand for nodes' identities.
+        spreading: how much the answers of neighbours count afterwards, in [0, 1); None is 0.9.
+        noise: candidates; the one with the lowest leave-one-out error of the known nodes is taken.
+        random_state: of the identities' coordinates.
+
+    Attributes:
+        classes_: class labels.
+        nodes_: names of the nodes, those of networkx or numbers.
+        kind_: what nodes are described by.
+        noise_: the chosen noise; scores_: the error of every candidate.
+
+    Example:
+        >>> import networkx as nx
+        >>> club = nx.karate_club_graph()
+        >>> found = GraphTensNodeClassifier(random_state=0).fit(club, {0: "Mr. Hi", 33: "Officer"}).predict(by_name=True)
+        >>> sum(found[node] == club.nodes[node]["club"] for node in club) >= 31
+        True
+    """
+
+    def fit(self, graph: Any, y: Any) -> Self:
+        """Learn from the nodes whose class is known.
+
+        Args:
+            graph: one graph: networkx, PyG ``Data``, or (adjacency, attributes).
+            y: a class for each node, -1 (or None) where unknown; or a mapping from names of nodes to classes.
+        """
+        one = self._start(graph)
+        classes, known = known_labels(y, self.nodes_)
+        self.classes_, place = np.unique(classes, return_inverse=True)
+        targets = np.full((one.num_nodes, self.classes_.size), np.nan)
+        targets[known] = np.where(place[:, None] == np.arange(self.classes_.size), 1.0, -1.0)
+        self._learn(one, targets)
+        return self
+
+    def predict(self, graph: Any = None, *, by_name: bool = False) -> Any:
+        """The class of each node of the graph of :meth:`fit`, or of another graph; in its order, or as a dictionary by name."""
+        answers = self._all(graph)
+        return self._named(self.classes_[answers.argmax(axis=1)], graph, by_name)
+
+    def decision_function(self, graph: Any = None) -> Matrix:
+        """(n, classes), the largest for the predicted class."""
+        return self._all(graph)
+
+    def score(self, graph: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of right answers among the nodes whose class `y` knows; `graph` None is the graph of :meth:`fit`."""
+        classes, known = known_labels(y, self.nodes_ if graph is None else node_names(graph, self._read(graph).num_nodes))
+        return share_right(classes, self.predict(graph)[known], sample_weight)
+
+    def _spreading(self) -> float:
+        return 0.9 if self.spreading is None else float(self.spreading)
+
+
+class GraphTensNodeRegressor(_OnNodes, RegressorMixin):  # type: ignore[misc]
+    """Predict a number for each node of a graph, of which some are known, with error bars; nothing is trained.
+
+    The arguments are those of :class:`GraphTensNodeClassifier`; `spreading` None is 0, since spread numbers lose their extremes.
+    """
+
+    def fit(self, graph: Any, y: Any) -> Self:
+        """Learn from the nodes whose number is known.
+
+        Args:
+            graph: one graph: networkx, PyG ``Data``, or (adjacency, attributes).
+            y: a number for each node, NaN where unknown; or a mapping from names of nodes to numbers.
+        """
+        one = self._start(graph)
+        self._learn(one, numbers_of(y, self.nodes_)[:, None])
+        self.own_std_ = self._std(self._describe(one, own=True))[:, 0]
+        return self
+
+    def predict(self, graph: Any = None, return_std: bool = False, *, by_name: bool = False) -> Any:
+        """The number of each node of the graph of :meth:`fit`, or of another graph, and with `return_std` its standard deviation."""
+        values = self._named(self._all(graph)[:, 0], graph, by_name)
+        if not return_std:
+            return values
+        std = self.own_std_ if graph is None else self._std(self._describe(self._read(graph), own=False))[:, 0]
+        return values, self._named(std, graph, by_name)
+
+    def score(self, graph: Any, y: Any, sample_weight: Any = None) -> float:
+        """Coefficient of determination of the nodes whose number `y` knows; `graph` None is the graph of :meth:`fit`."""
+        numbers = numbers_of(y, self.nodes_ if graph is None else node_names(graph, self._read(graph).num_nodes))
+        return r2(numbers, self.predict(graph), sample_weight)
+
+    def _spreading(self) -> float:
+        return float(self.spreading or 0)
+
+
+def walk_matrix(graph: OneGraph) -> Any:
+    """P of the walk that may stay where it is: a self-loop as heavy as a mean edge is added to every node."""
+    n = graph.num_nodes
+    own = graph.weights.mean() if graph.weights.size else 1.0
+    A = scipy.sparse.csr_array((graph.weights, (graph.edges[0], graph.edges[1])), shape=(n, n)) + own * scipy.sparse.eye_array(n)
+    return scipy.sparse.csr_array(scipy.sparse.diags_array(1 / A.sum(axis=1)) @ A)
+
+
+def node_names(graph: Any, count: int) -> list[Any]:
+    """Names of networkx nodes, numbers otherwise."""
+    return list(graph.nodes) if hasattr(graph, "nodes") and hasattr(graph, "adj") else list(range(count))
+
+
+def known_labels(y: Any, nodes: Sequence[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Classes of the nodes that have one, and which nodes these are."""
+    if isinstance(y, Mapping):
+        values = _by_name(y, nodes)
+    else:
+        values = list(y.tolist() if hasattr(y, "tolist") else y)
+        if len(values) != len(nodes):
+            raise ValueError(f"`y` must hold one class for each of the {len(nodes)} nodes, -1 where unknown (got {len(values)}).")
+    known = [place for place, value in enumerate(values) if not _is_unknown(value)]
+    if not known:
+        raise ValueError("`y` must hold the class of some nodes (got none: all are -1).")
+    classes = np.array([values[place] for place in known])
+    if np.unique(classes).size < 2:
+        raise ValueError(f"`y` must hold nodes of at least 2 classes (got 1 class: {classes[0]!r}).")
+    return classes, np.array(known)
+
+
+def numbers_of(y: Any, nodes: Sequence[Any]) -> Matrix:
+    """A number for each node, NaN where unknown."""
+    values = [np.nan if value is _UNKNOWN else value for value in _by_name(y, nodes)] if isinstance(y, Mapping) else y
+    numbers = np.asarray(values, dtype=np.float64)
+    if numbers.shape != (len(nodes),):
+        raise ValueError(f"`y` must hold one number for each of the {len(nodes)} nodes, NaN where unknown (got shape {numbers.shape}).")
+    if np.isinf(numbers).any() or (~np.isnan(numbers)).sum() < 2:
+        raise ValueError(f"`y` must hold finite numbers of at least 2 nodes (got {int(np.isfinite(numbers).sum())}).")
+    return numbers
+
+
+_UNKNOWN = object()
+
+
+def _is_unknown(value: Any) -> bool:
+    return value is None or value is _UNKNOWN or (not isinstance(value, str) and value == -1)
+
+
+def _by_name(y: Mapping[Any, Any], nodes: Sequence[Any]) -> list[Any]:
+    strangers = [name for name in y if name not in set(nodes)]
+    if strangers:
+        raise ValueError(f"`y` must name nodes of the graph (got {strangers[0]!r}, which is none).")
+    return [y.get(name, _UNKNOWN) for name in nodes]

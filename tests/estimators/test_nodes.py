@@ -1,0 +1,138 @@
+"""Nodes of one graph: classes and numbers from few known ones, by place, words or numbers, in any form and by name."""
+
+from __future__ import annotations
+
+import pickle
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from torch_geometric.utils import from_networkx
+
+from graph2tens.sklearn import GraphTensNodeClassifier, GraphTensNodeRegressor
+from graph2tens.sklearn.inputs import as_graphs
+from graph2tens.sklearn.nodes import walk_matrix
+
+
+def karate():
+    return nx.karate_club_graph()
+
+
+def blocks(words=False, seed=0):
+    """Three communities of 20 nodes with attributes that say little."""
+    rng = np.random.default_rng(seed)
+    graph = nx.planted_partition_graph(3, 20, 0.4, 0.02, seed=seed)
+    kinds = np.arange(60) // 20
+    if words:
+        x = (rng.random((60, 90)) < 0.05 + 0.1 * (np.arange(90) // 30 == kinds[:, None])).astype(float)
+    else:
+        x = rng.normal(size=(60, 3)) + 1.0 * np.eye(3)[kinds]
+    return nx.to_numpy_array(graph), x, kinds
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.filterwarnings("ignore:attributes of networkx")
+def test_the_karate_club_splits_as_it_did(seed):
+    club = karate()
+    found = GraphTensNodeClassifier(random_state=seed).fit(club, {0: "Mr. Hi", 33: "Officer"}).predict(by_name=True)
+    assert sum(found[node] == club.nodes[node]["club"] for node in club) >= 31
+
+
+@pytest.mark.parametrize("words", [False, True])
+def test_few_labels_and_attributes_find_communities(words):
+    adjacency, x, kinds = blocks(words)
+    y = np.full(60, -1)
+    y[[0, 1, 20, 21, 40, 41]] = kinds[[0, 1, 20, 21, 40, 41]]
+    classifier = GraphTensNodeClassifier(random_state=0).fit((adjacency, x), y)
+    assert classifier.kind_ == ("words" if words else "numbers")
+    assert classifier.score(None, kinds) > 0.9
+    other, x_other, kinds_other = blocks(words, seed=1)
+    assert (classifier.predict((other, x_other)) == kinds_other).mean() > 0.7
+    assert classifier.decision_function().shape == (60, 3)
+
+
+def test_every_form_of_a_graph_and_of_y_gives_the_same_answers():
+    adjacency, x, kinds = blocks()
+    y = np.where(np.arange(60) % 7 == 0, kinds, -1)
+    graph = nx.from_numpy_array(adjacency)
+    nx.set_node_attributes(graph, dict(enumerate(x)), "x")
+    data = from_networkx(graph)
+    data.x = torch.from_numpy(x)
+    data.edge_weight = data.pop("weight") if "weight" in data else None
+    expected = GraphTensNodeClassifier().fit((adjacency, x), y).predict()
+    named = nx.relabel_nodes(graph, {node: f"node {node}" for node in graph})
+    mapping = {f"node {node}": int(kind) for node, kind in enumerate(y) if kind >= 0}
+    for form, answers in ((graph, y), (data, torch.from_numpy(y)), (named, mapping), (graph, [None if k < 0 else k for k in y.tolist()])):
+        np.testing.assert_array_equal(GraphTensNodeClassifier().fit(form, answers).predict(), expected)
+    by_name = GraphTensNodeClassifier().fit(named, mapping).predict(by_name=True)
+    assert by_name == {f"node {node}": kind for node, kind in enumerate(expected.tolist())}
+
+
+def test_numbers_come_with_error_bars():
+    grid = nx.convert_node_labels_to_integers(nx.grid_2d_graph(9, 9))
+    place = np.array([divmod(node, 9) for node in range(81)], dtype=float)
+    truth = np.sin(place[:, 0] / 3) + place[:, 1] / 5
+    y = np.where(np.arange(81) % 4 == 0, truth, np.nan)
+    regressor = GraphTensNodeRegressor(random_state=0).fit(grid, y)
+    mean, std = regressor.predict(return_std=True)
+    assert regressor.score(None, truth) > 0.7
+    unknown = np.isnan(y)
+    assert std[unknown].mean() > std[~unknown].mean() * 0.9
+    assert 0.75 < (np.abs(truth - mean)[unknown] < 1.645 * std[unknown]).mean() <= 1
+    assert regressor.predict(by_name=True)[4] == mean[4]
+    with_numbers = GraphTensNodeRegressor().fit((nx.to_numpy_array(grid), place), y)
+    assert with_numbers.score((nx.to_numpy_array(grid), place), truth) > 0.7
+    by_name = {node: truth[node] for node in range(0, 81, 4)}
+    np.testing.assert_array_equal(GraphTensNodeRegressor(random_state=0).fit(grid, by_name).predict(), mean)
+
+
+def test_the_walk_may_stay_and_its_rows_sum_to_1():
+    graph = as_graphs([np.array([[0, 3.0, 1], [0, 0, 0], [2, 0, 0]])])[0]
+    P = walk_matrix(graph).toarray()
+    np.testing.assert_allclose(P, [[2 / 6, 3 / 6, 1 / 6], [0, 1, 0], [0.5, 0, 0.5]])
+
+
+@pytest.mark.filterwarnings("ignore:attributes of networkx")
+def test_the_manners_of_scikit_learn():
+    y = {0: 0, 33: 1}
+    for estimator in (GraphTensNodeClassifier(random_state=0), GraphTensNodeRegressor(random_state=0)):
+        with pytest.raises(NotFittedError):
+            clone(estimator).predict()
+        fitted = clone(estimator).fit(karate(), y)
+        assert fitted.get_params() == estimator.get_params()
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).predict(), fitted.predict())
+        np.testing.assert_array_equal(clone(fitted).fit(karate(), y).predict(), fitted.predict())
+
+
+@pytest.mark.filterwarnings("ignore:attributes of networkx")
+@pytest.mark.parametrize(
+    ("estimator", "y", "message"),
+    [
+        (GraphTensNodeClassifier(), {0: 0, "Zachary": 1}, "got 'Zachary', which is none"),
+        (GraphTensNodeClassifier(), [0, 1], "one class for each of the 34 nodes"),
+        (GraphTensNodeClassifier(), [-1] * 34, "all are -1"),
+        (GraphTensNodeClassifier(), {0: "a", 5: "a"}, "at least 2 classes"),
+        (GraphTensNodeClassifier(spreading=1.0), {0: 0, 33: 1}, "`spreading` must"),
+        (GraphTensNodeClassifier(attributes="letters"), {0: 0, 33: 1}, "`attributes` must be one of"),
+        (GraphTensNodeClassifier(attributes="words"), {0: 0, 33: 1}, "Did you mean 'identities'"),
+        (GraphTensNodeRegressor(), np.full(34, np.nan), "at least 2 nodes"),
+        (GraphTensNodeRegressor(), np.zeros(3), "one number for each of the 34 nodes"),
+        (GraphTensNodeRegressor(noise=0), {0: 0, 33: 1}, "`noise` must"),
+    ],
+)
+def test_what_is_wrong_is_named(estimator, y, message):
+    with pytest.raises(ValueError, match=message):
+        estimator.fit(karate(), y)
+
+
+@pytest.mark.filterwarnings("ignore:attributes of networkx")
+def test_places_in_one_graph_are_none_in_another():
+    classifier = GraphTensNodeClassifier(random_state=0).fit(karate(), {0: 0, 33: 1})
+    with pytest.raises(ValueError, match="another graph's have no answer"):
+        classifier.predict(nx.path_graph(5))
+    adjacency, x, kinds = blocks()
+    with pytest.raises(ValueError, match="must have 3 attributes"):
+        GraphTensNodeClassifier().fit((adjacency, x), kinds).predict((adjacency, x[:, :2]))

@@ -67,7 +67,8 @@ def test_a_single_run_from_its_file(results):
     (results / "run.jsonl").write_text(json.dumps(record(1, 0.97, dataset="digits", table="train")))
     outcome = run("run.jsonl")
     assert outcome.exit_code == 0, outcome.output
-    assert "1 run, seed 1" in outcome.output
+    assert "digits" in outcome.output
+    assert "97.0" in outcome.output
     assert "Not run yet" not in outcome.output
 
 
@@ -75,6 +76,7 @@ def test_a_single_run_from_its_file(results):
     ("arguments", "message"),
     [
         (["nowhere"], "does not exist"),
+        (["empty"], "holds no finished run"),
         (["results", "--readme", "plain.md"], "has no marked section"),
         (["results", "--authors-runs", "plain.md"], "must have the columns"),
         (["results", "--authors-runs", "nowhere.csv"], "nowhere.csv"),
@@ -85,6 +87,7 @@ def test_a_single_run_from_its_file(results):
 )
 def test_a_users_error_is_one_line_and_writes_nothing(results, arguments, message):
     (results / "plain.md").write_text("plain")
+    (results / "empty").mkdir()
     outcome = run(*arguments)
     assert outcome.exit_code == 1
     assert message in outcome.output

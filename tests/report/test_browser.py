@@ -11,7 +11,7 @@ import shutil
 from itertools import pairwise
 
 import pytest
-from report_samples import BENCHMARKS, authors_table, record, study_records
+from report_samples import BENCHMARKS, authors_table, own_records, record, study_records
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -21,7 +21,7 @@ from graph2tens.files import write_text
 from graph2tens.paper.report.authors_runs import read_authors_runs
 from graph2tens.paper.report.data import collect
 from graph2tens.paper.report.html.page import render
-from graph2tens.paper.report.write import write_report
+from graph2tens.report.own.write import write_own_report
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 DRIVER = shutil.which("chromedriver")
@@ -52,11 +52,12 @@ def pages(tmp_path_factory):
     authors = read_authors_runs(authors_table(folder / "runs.csv"))
     write_text(folder / "study.html", render(collect(study_records(), authors_runs=authors, benchmarks=BENCHMARKS)))
     write_text(folder / "empty.html", render(collect([])))
-    write_report([record(3, 0.961, dataset="digits", table="train", protocol="paper")], folder / "single.html")
+    write_own_report([record(3, 0.961, dataset="digits", table="train", protocol="paper")], folder / "single.html")
     hostile = "<img src=x onerror=window.hurt=1>" + "endless" * 40
     fields = dict.fromkeys(("dataset", "model", "variant", "protocol", "commit"), hostile)
     options = {hostile: hostile}
-    write_report([record(0, 0.5, **fields, options=options, machine={"processor": hostile}, table="train")], folder / "hostile.html")
+    write_own_report([record(0, 0.5, **fields, options=options, machine={"processor": hostile}, table="train")], folder / "hostile.html")
+    write_own_report(own_records(), folder / "own.html")
     return folder
 
 
@@ -100,7 +101,7 @@ def button(table, heading):
     return table.find_element(By.XPATH, f".//thead//button[contains(normalize-space(.), '{heading}')]")
 
 
-@pytest.mark.parametrize("name", ["study", "single", "empty", "hostile"])
+@pytest.mark.parametrize("name", ["study", "single", "own", "empty", "hostile"])
 def test_the_page_renders(visit, name):
     browser = visit(name)
     assert browser.find_element(By.TAG_NAME, "h1").is_displayed()
@@ -228,13 +229,22 @@ def test_colours_follow_the_system_and_the_button(visit):
     assert min(background(browser)) > 200  # remembered
 
 
-@pytest.mark.parametrize("name", ["study", "single", "empty", "hostile"])
-@pytest.mark.parametrize("width", [320, 375, 768])
+@pytest.mark.parametrize("name", ["study", "single", "own", "empty", "hostile"])
+@pytest.mark.parametrize("width", [320, 375, 1280])
 def test_a_narrow_screen_never_scrolls_sideways(visit, name, width):
     browser = visit(name, width=width)
     for folded in browser.find_elements(By.TAG_NAME, "summary"):
         browser.execute_script("arguments[0].parentElement.open = true", folded)
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+def test_a_phone_shows_the_accuracies_without_scrolling(visit):
+    browser = visit("own", width=375)
+    cell = browser.find_element(By.CSS_SELECTOR, "#result tbody tr td")
+    assert cell.text == "81.0 ± 1.4"
+    assert cell.rect["x"] + cell.rect["width"] <= 375
+    boxes = [figure.rect for figure in browser.find_elements(By.CSS_SELECTOR, ".figures dd")]
+    assert all(box["x"] + box["width"] <= 375 for box in boxes)
 
 
 SMALLEST_CONTRAST = """
@@ -264,7 +274,7 @@ return worst;
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["study", "single"])
+@pytest.mark.parametrize("name", ["study", "own"])
 def test_all_text_has_contrast_aa(visit, name, scheme):
     contrast, text = visit(name, scheme=scheme).execute_script(SMALLEST_CONTRAST)
     assert contrast >= 4.5, text
@@ -320,7 +330,7 @@ return bad;
 """
 
 
-@pytest.mark.parametrize("name", ["study", "single", "empty"])
+@pytest.mark.parametrize("name", ["study", "own", "empty"])
 @pytest.mark.parametrize("width", [375, 1200])
 def test_labels_of_pictures_neither_collide_nor_leave_the_picture(visit, name, width):
     assert visit(name, width=width).execute_script(OVERLAPS) == []

@@ -165,7 +165,6 @@ def test_verdicts(shift, verdict):
 def test_own_data_has_no_reference():
     study = collect([record(dataset="digits", table="train")])
     assert [result.verdict for result in study.cells] == [Verdict.NO_REFERENCE]
-    assert not study.of_paper
 
 
 def test_ablation_effects_are_taken_seed_by_seed_against_the_base_model():

@@ -147,24 +147,6 @@ def test_the_outcome_names_the_cells_that_differ():
     assert "The only comparison so far differs from the paper. This one differs: G2TN on NCI1 (−10.0 points)." in text  # noqa: RUF001
 
 
-def test_a_single_training_run_is_a_page_of_its_own(tmp_path):
-    path = write_report([record(3, 0.961, dataset="digits", table="train")], tmp_path / "deep" / "run.html")
-    parsed = Page(path.read_text(encoding="utf-8"))
-    assert "Training on digits" in parsed.text
-    assert "96.1 %" in parsed.text
-    assert "seed 3" in parsed.text
-    assert "Accuracy against seconds" not in parsed.text
-    assert sum(tag == "polyline" for tag, _ in parsed.tags) == 3
-    assert "In one minute" not in parsed.text
-    own = collect([record(3, 0.961, dataset="digits", table="train")], benchmarks=BENCHMARKS)
-    assert "times faster" not in Page(render(own)).text
-
-
-def test_a_run_without_curve_or_times_still_makes_a_page(tmp_path):
-    bare = {"dataset": "digits", "model": "G2TN", "seed": 0, "test_accuracy": 0.9}
-    assert "90.0 %" in Page(write_report([bare], tmp_path / "run.html").read_text(encoding="utf-8")).text
-
-
 @pytest.mark.parametrize(
     "curve",
     [

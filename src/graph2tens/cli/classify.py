@@ -1,4 +1,4 @@
-"""`graph2tens classify`: how good are features without training? Accuracy over the paper's splits."""
+"""`graph2tens classify`: how good are features without training? Accuracy over splits or folds."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ def classify(
         str, typer.Option(help="features: random walk features; wl: the Weisfeiler-Lehman kernel, a baseline; or both.")
     ] = "features",
     seeds: Annotated[str, typer.Option(help="Splits, as 0-9 or 0,3,5-7. A seed draws the split and the functionals.")] = "0-9",
+    folds: Annotated[int | None, typer.Option(min=3, max=1000, help="Cross-validation with so many folds instead of seeds.")] = None,
     walk_length: WalkLength = None,
     degree: Degree = None,
     layers: Layers = None,
@@ -38,23 +39,26 @@ def classify(
     structure: Structure = None,
     pooling: Annotated[str | None, typer.Option(show_default="sqrt", help="sqrt, sum, mean or both.")] = None,
     out: Annotated[Path, typer.Option(file_okay=False, help="Folder of the records. Runs that are recorded there are skipped.")] = Path(
-        "results"
+        "runs"
     ),
     jobs: Threads = None,
     data_root: DataRoot = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the record of each split as a line of JSON.")] = False,
 ) -> None:
-    """Classify graphs without training a network, and compare with the paper's networks.
+    """Classify graphs without training a network: features and an SVM, beside the most frequent class.
 
-    For each split: features of all graphs, an SVM whose C and width are chosen on the validation part, accuracy on the test part. Each
-    finished split becomes one line of OUT/features.jsonl, like the runs of [bold]graph2tens reproduce[/bold]; started twice, the command
-    shares the splits out. Results of other data of the same name need another OUT.
+    For each split or fold: features of all graphs, an SVM whose C and width are chosen on the validation part, accuracy on the test part.
+    Each becomes one line of OUT/features.jsonl; started twice, the command shares the splits out. Methods are compared on equal test
+    parts. [bold]graph2tens report runs[/bold] makes a page of these runs and of trainings. Results of other data of the same name need
+    another OUT.
 
     Examples:
 
       graph2tens classify NCI1 --method both
 
       graph2tens classify digits --seeds 0-2 --layers 5
+
+      graph2tens classify path/to/my_graphs --folds 10 --method both
     """
     from ..datasets import load
     from ..sklearn.evaluate import TABLE, cell_of, evaluate
@@ -64,10 +68,11 @@ def classify(
 
     check_choice("--method", method, (*MODELS, "both"))
     check_choice("--pooling", pooling or "sqrt", ("sqrt", "sum", "mean", "both"))
-    numbers = parse_seeds(seeds)
+    numbers = parse_seeds(seeds) if folds is None else list(range(folds))
     data = load(dataset, data_root)
     mark = data.fingerprint()
-    keys = []
+    keys: list[Key] = []
+    new: set[Key] = set()
     with RunStore(out / f"{TABLE}.jsonl", KEY) as store:
         for model in MODELS.values() if method == "both" else [MODELS[method]]:
             options = unusual(context.params)
@@ -75,23 +80,29 @@ def classify(
                 options = {name: value for name, value in options.items() if name == "structure"}
             variant = variant_name(options)
             for seed in numbers:
-                key = (*cell_of(data, model, variant), seed, None)
+                key = (*cell_of(data, model, variant, folds), seed, None)
                 keys.append(key)
                 record, made = _recorded(store, data, mark).get(key), False
                 if record is None:
                     with store.claim(key) as made:
                         if made:
-                            store.append(evaluate(data, model, seed, variant=variant, n_jobs=jobs or cores(), **options).to_dict())
+                            found = evaluate(data, model, seed, folds=folds, variant=variant, n_jobs=jobs or cores(), **options)
+                            store.append(found.to_dict())
+                            new.add(key)
                     record = _recorded(store, data, mark).get(key)
                 if record is None:
-                    print(f"{_name(model, variant)} split {seed}: another process is at it", file=sys.stderr, flush=True)
+                    print(
+                        f"{_name(model, variant)} {'split' if folds is None else 'fold'} {seed}: another process is at it",
+                        file=sys.stderr,
+                        flush=True,
+                    )
                 elif as_json:
                     print(json.dumps(record), flush=True)
                 else:
                     _show_split(record, made)
     if not as_json:
-        found = _recorded(store, data, mark)  # other processes may have finished meanwhile
-        _show_summary(data.name, [found[key] for key in keys if key in found])
+        done = _recorded(store, data, mark)  # other processes may have finished meanwhile
+        _show_summary([(done[key], key in new) for key in keys if key in done])
         print(f"Records: {store.path}")
 
 
@@ -119,33 +130,37 @@ def _name(model: str, variant: str) -> str:
 
 
 def _show_split(record: Fields, made: bool) -> None:
+    what = "fold" if record["table"].endswith(" folds") else "split"
     print(
-        f"{_name(record['model'], record['variant'])} split {record['seed']}: "
+        f"{_name(record['model'], record['variant'])} {what} {record['seed']}: "
         f"test {record['test_accuracy']:.2%}, validation {record['validation_accuracy']:.2%}, {record['seconds']:.1f} s"
-        f"{'' if made else ' (recorded before)'}",
+        f"{'' if made else f' (recorded on {_day(record)})'}",
         flush=True,
     )
 
 
-def _show_summary(dataset: str, records: list[Fields]) -> None:
-    from statistics import mean
+def _day(record: Fields) -> str:
+    return str(record.get("finished") or "an unknown day")[:10]
 
-    from rich.console import Console
-    from rich.table import Table
 
+def _show_summary(records: list[tuple[Fields, bool]]) -> None:
+    """Methods with the most frequent class and paired differences; recorded runs are not passed off as new. Then the paper's networks."""
     from ..paper.numbers import PUBLISHED
-    from ..report.statistics import summarise
+    from ..report.own.data import collect_own
     from ..report.words import mean_std
+    from .summary import show_study
 
-    table = Table(title=f"Test accuracy on {dataset}, %", title_justify="left")
-    for name in ("model", "accuracy", "splits", "seconds per split", "source"):
-        table.add_column(name, justify="left" if name in ("model", "source") else "right")
-    for model, variant in dict.fromkeys((record["model"], record["variant"]) for record in records):
-        chosen = [record for record in records if (record["model"], record["variant"]) == (model, variant)]
-        accuracy = mean_std(summarise(100 * record["test_accuracy"] for record in chosen))
-        seconds = mean(record["seconds"] for record in chosen)
-        table.add_row(_name(model, variant), accuracy, str(len(chosen)), f"{seconds:.1f}", "measured here")
+    if not records:
+        return
+    study = collect_own(record for record, _ in records)
+    made: dict[str, str] = {}
+    for method in (method for result in study.data for method in result.methods):
+        mine = [(record, new) for record, new in records if (record["model"], record["variant"]) == method.runs[0].cell[2:4]]
+        old = sorted({_day(record) for record, new in mine if not new})
+        now = sum(new for _, new in mine)
+        made[method.name] = "now" if not old else f"{now} now, {len(mine) - now} recorded from {old[0]} to {old[-1]}"
+    show_study(study, made)
+    dataset = records[0][0]["dataset"]
     for number in PUBLISHED:
-        if number.dataset == dataset and number.table == "nci":
-            table.add_row(number.model, mean_std(number), str(number.seeds or ""), "", "paper, trained")
-    Console(highlight=False, width=100).print(table)
+        if number.dataset == dataset and number.table == "nci" and not records[0][0]["table"].endswith(" folds"):
+            print(f"in the paper, trained: {number.model} {mean_std(number)}")

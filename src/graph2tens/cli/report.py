@@ -1,4 +1,4 @@
-"""`graph2tens report`: what was recorded, beside the paper's numbers."""
+"""`graph2tens report`: what was recorded: of one's own data averaged and compared, of the paper's tables beside its numbers."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import typer
 
 def report(
     results: Annotated[
-        Path, typer.Argument(help="Folder with *.jsonl files of `reproduce`, a folder of `train`, or one results file.")
-    ] = Path("results"),
+        list[Path] | None,
+        typer.Argument(help="Folders of `train`, `classify` or `reproduce`, at any depth, or results files.", show_default="results"),
+    ] = None,
     out: Annotated[Path, typer.Option(dir_okay=False, help="The page: one HTML file that needs nothing else, not even a network.")] = Path(
         "report.html"
     ),
@@ -28,10 +29,17 @@ def report(
     title: Annotated[str | None, typer.Option(help="Heading of the page.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts: files written and every cell's numbers.")] = False,
 ) -> None:
-    """Lay recorded runs beside the paper's numbers, as a page to look at.
+    """Make a page of recorded runs to look at.
 
-    The page holds tables, accuracy by seed, learning curves, accuracy against seconds and the ablation; what was not run is said to be
-    missing. Of a single training run it shows the learning curve and the accuracies.
+    Runs of your own data are averaged over seeds or folds and compared on equal test parts, with the most frequent class as a floor and
+    who was taken for whom. Runs of [bold]graph2tens reproduce[/bold] are laid beside the paper's numbers; what was not run is said to be
+    missing.
+
+    Examples:
+
+      graph2tens report runs
+
+      graph2tens report runs/mine-G2TN-paper runs/mine-G2TAN-paper --out mine.html
     """
     from ..files import write_text
     from ..paper.report.authors_runs import read_authors_runs
@@ -39,9 +47,19 @@ def report(
     from ..paper.report.html.page import render
     from ..paper.report.markdown import all_tables, updated_sections
     from ..paper.report.write import as_data, read_benchmarks
-    from ..training.records import read_records
+    from ..paper.tables import TABLES
+    from ..sklearn.evaluate import TABLE as FEATURES
 
-    records, remarks = read_records(results)
+    records, remarks = _read(results or [Path("results")])
+    own = [record for record in records if record.get("table") not in (*TABLES, FEATURES)]
+    if not any(record.get("table") in TABLES for record in records) and records:
+        if readme is not None or docs:
+            raise ValueError("--readme and --docs are for runs of the paper's tables; there are none here")
+        _report_own(records, remarks, out, markdown, title, as_json)
+        return
+    if own:
+        remarks.append(f"{len(own)} runs are of no table of the paper and left out; report their folders without the paper's runs")
+        records = [record for record in records if record not in own]
     authors = None if authors_runs is None else read_authors_runs(authors_runs)
     study = collect(records, authors_runs=authors, benchmarks=read_benchmarks(benchmarks), remarks=remarks)
     texts = {out: render(study, title)}
@@ -58,16 +76,52 @@ def report(
     _show(study, written)
 
 
+def _read(paths: list[Path]) -> tuple[list[dict[str, Any]], list[str]]:
+    from ..training.records import read_records
+
+    records: list[dict[str, Any]] = []
+    remarks: list[str] = []
+    for path in paths:
+        found, notes = read_records(path)
+        records += [record for record in found if record not in records] if len(paths) > 1 else found
+        remarks += notes
+    return records, remarks
+
+
+def _report_own(
+    records: list[dict[str, Any]], remarks: list[str], out: Path, markdown: Path | None, title: str | None, as_json: bool
+) -> None:
+    from ..files import write_text
+    from ..report.own.data import collect_own
+    from ..report.own.page import render_own
+    from ..report.own.write import as_own_data
+    from ..report.own.write import markdown as as_markdown
+    from .summary import show_study
+
+    study = collect_own(records, remarks)
+    texts = {out: render_own(study, title)}
+    if markdown is not None:
+        texts[markdown] = as_markdown(study)
+    for path, text in texts.items():
+        write_text(path, text)
+    if as_json:
+        print(json.dumps({"written": [str(path) for path in texts], **as_own_data(study)}, indent=1))
+        return
+    show_study(study)
+    for path in texts:
+        print(f"Written: {path}")
+
+
 def _show(study: Any, written: list[Path]) -> None:
     from ..paper.report import sentences
     from ..paper.report.words import settings_in_full
 
     print(sentences.provenance(study))
-    if study.of_paper and (head := sentences.headline(study)):
+    if head := sentences.headline(study):
         print(head)
     for protocol in sentences.protocols(study):
         print(f"With {settings_in_full(protocol)}: {sentences.outcome(study, protocol)}")
-    for remark in [sentences.missing(study) if study.of_paper else "", *study.remarks]:
+    for remark in [sentences.missing(study), *study.remarks]:
         if remark:
             print(remark)
     for path in written:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,12 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .interrupts import Interrupts
-from .options import DataRoot, Threads, check_choice
+from .options import DataRoot, Threads, check_choice, parse_seeds
+from .training_display import Display, show_outcome
 
 if TYPE_CHECKING:
-    from ..datasets import GraphDataset
+    from ..datasets import GraphDataset, Split
+    from ..training.config import Run
     from ..training.loop import Epoch, TrainingState
-    from ..training.run import Outcome, Prepared
+    from ..training.run import Outcome
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 
@@ -33,8 +34,11 @@ def train(
     ] = "G2TN",
     protocol: Annotated[str, typer.Option(help="Settings as in the paper's text (paper) or in its authors' code (authors).")] = "paper",
     seed: Annotated[int, typer.Option(min=0, help="Drives split, initial weights and optimiser; the same seed gives the same model.")] = 0,
+    seeds: Annotated[str | None, typer.Option(help="Several seeds, as 0-9 or 0,3,5-7: one run each, averaged and compared.")] = None,
+    folds: Annotated[int | None, typer.Option(min=3, max=1000, help="Cross-validation of graphs: one run per fold.")] = None,
     out: Annotated[
-        Path | None, typer.Option(file_okay=False, help="Folder for the model; by default runs/DATASET-MODEL-PROTOCOL-SEED.")
+        Path | None,
+        typer.Option(file_okay=False, help="Folder for the model, or of several runs; by default runs/DATASET-MODEL-PROTOCOL-SEED."),
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue this run where it was interrupted or killed.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a run that is in the folder already; other files stay.")] = False,
@@ -70,18 +74,17 @@ def train(
       graph2tens train NCI1 --model G2TAN --protocol authors --epochs 50
 
       graph2tens train path/to/my_graphs --walk-length 8 --seed 3
+
+      graph2tens train path/to/my_graphs --folds 10
     """
     import torch
 
-    from ..datasets import load
-    from ..files import FolderInUseError
-    from ..paper.authors import NETWORKS
+    from ..datasets import fold_split, load
     from ..paper.protocols import MODELS, PROTOCOLS, base_run
     from ..paper.rivals import RIVALS
     from ..paper.splits import split_of
     from ..training.config import Cell
     from ..training.provenance import cores
-    from ..training.session import train as train_run
 
     for option, value, known in (
         ("--model", model, (*MODELS, *RIVALS)),
@@ -89,6 +92,8 @@ def train(
         ("--device", device, DEVICES),
     ):
         check_choice(option, value, known)
+    if seeds is not None and folds is not None:
+        raise typer.BadParameter("give --seeds or --folds: a fold is drawn without a seed.", param_hint="--folds")
     fabric = _fabric(device, devices, precision)
     torch.set_num_threads(threads or max(1, cores() // devices))
     data = load(dataset, data_root)
@@ -105,10 +110,45 @@ def train(
         network={**run.network, **{name: value for name, value in network.items() if value is not None}},
         training=replace(run.training, **{name: value for name, value in training.items() if value is not None}),
     )
-    folder = out or Path("runs") / f"{data.name}-{model}-{protocol}-{seed}"
-    finished = resume and (folder / "record.json").exists()
+    if folds is not None:
+        run = replace(run, cell=run.cell._replace(table=f"{folds} folds"))
+    numbers = list(range(folds)) if folds is not None else [seed] if seeds is None else parse_seeds(seeds)
+    home = out or Path("runs") / (f"{data.name}-{model}-{protocol}" + (f"-{seed}" if seeds is None and folds is None else ""))
+    several = seeds is not None or folds is not None
+    records = []
+    for number in numbers:
+        one = replace(run, seed=number)
+        parts = split_of(one, data) if folds is None else fold_split(data, number, folds)
+        folder = home / f"{'seed' if folds is None else 'fold'}-{number}" if several else home
+        outcome = _train_one(one, data, parts, folder, fabric, resume=resume, overwrite=overwrite, report=report, quiet=as_json)
+        if not fabric.is_global_zero:
+            continue
+        records.append(outcome.record.to_dict())
+        page = folder / "report.html" if report else None
+        if as_json:
+            print(json.dumps({**records[-1], "model_path": str(folder), "report": None if page is None else str(page)}), flush=True)
+        elif not several:
+            show_outcome(outcome, data, folder, page)
+    if several and fabric.is_global_zero:
+        _show_several(records, home, report, as_json)
+
+
+def _train_one(
+    run: Run, data: GraphDataset, parts: Split, folder: Path, fabric: Any, *, resume: bool, overwrite: bool, report: bool, quiet: bool
+) -> Outcome:
+    from ..files import FolderInUseError
+    from ..paper.authors import NETWORKS
+    from ..report.own.write import write_own_report
+    from ..training.checkpoint import RECORD, REPORT, STATE
+    from ..training.session import train as train_run
+
+    finished = resume and (folder / RECORD).exists()
+
+    def write_page(outcome: Outcome) -> None:
+        write_own_report([outcome.record.to_dict()], folder / REPORT)
+
     try:
-        with Interrupts() as interrupts, _Display(data, as_json or not fabric.is_global_zero) as display:
+        with Interrupts() as interrupts, Display(data, quiet or not fabric.is_global_zero) as display:
 
             def after_epoch(epoch: Epoch, state: TrainingState) -> None:
                 interrupts.check()
@@ -117,15 +157,15 @@ def train(
             outcome = train_run(
                 run,
                 data,
-                split_of(run, data),
+                parts,
                 folder=folder,
-                resume=resume,
+                resume=resume and (folder / STATE).exists() if folder.name.startswith(("seed-", "fold-")) else resume,
                 overwrite=overwrite,
                 networks=NETWORKS,
                 fabric=fabric,
                 on_start=display.start,
                 on_epoch=after_epoch,
-                on_end=(lambda outcome: _write_report(folder, outcome)) if report else None,
+                on_end=write_page if report else None,
             )
     except KeyboardInterrupt:
         if fabric.is_global_zero:
@@ -133,15 +173,23 @@ def train(
         raise
     except FolderInUseError as error:
         raise typer.BadParameter(str(error), param_hint="--out") from None
-    if not fabric.is_global_zero:
-        return
-    if finished:
+    if finished and fabric.is_global_zero:
         typer.echo(f"The run in {folder} is finished already; this is how it ended.", err=True)
-    page = folder / "report.html" if report else None
-    if as_json:
-        print(json.dumps({**outcome.record.to_dict(), "model_path": str(folder), "report": None if page is None else str(page)}))
-    else:
-        _show(outcome, data, folder, page)
+    return outcome
+
+
+def _show_several(records: list[dict[str, Any]], home: Path, report: bool, as_json: bool) -> None:
+    """What several runs came to, and a page about all of them."""
+    from ..report.own.data import collect_own
+    from ..report.own.write import write_own_report
+    from .summary import show_study
+
+    page = write_own_report(records, home / "report.html") if report else None
+    if not as_json:
+        show_study(collect_own(records))
+        typer.echo(f"models  {home}")
+        if page is not None:
+            typer.echo(f"report  {page}")
 
 
 def _options_of_rival(model: str, given: dict[str, Any]) -> dict[str, Any]:
@@ -171,72 +219,3 @@ def _fabric(device: str, devices: int, precision: str) -> Any:
             raise typer.BadParameter(f"{devices} processes on {cores()} cores would only wait for each other.", param_hint="--devices")
         fabric.launch()
     return fabric
-
-
-class _Display:
-    """What will be trained, then a bar over epochs with loss, accuracies, time per epoch and time left."""
-
-    def __init__(self, data: GraphDataset, quiet: bool) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        bar, facts = BarColumn(bar_width=24), TextColumn("{task.fields[facts]}")
-        columns = (TextColumn("epoch"), MofNCompleteColumn(), bar, facts, TimeRemainingColumn())
-        self.data, self.quiet = data, quiet
-        self.progress = Progress(*columns, console=Console(stderr=True, highlight=False), disable=quiet)
-        self.last = time.monotonic()
-
-    def __enter__(self) -> _Display:
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        if self.progress.live.is_started:
-            self.progress.stop()
-
-    def start(self, prepared: Prepared) -> None:
-        """Say what is about to be trained."""
-        run, data, sizes = prepared.run, self.data, prepared.split.sizes()
-        parameters = sum(parameter.numel() for parameter in prepared.network.parameters())
-        what = "nodes" if data.task == "node" else "graphs"
-        if not self.quiet:
-            self.progress.console.print(
-                f"[bold]{run.cell.model}[/bold] on [bold]{data.name}[/bold], protocol {run.cell.protocol}, seed {run.seed}: "
-                f"{sizes[0]} {what} to learn from, {sizes[1]} to validate, {sizes[2]} to test; {data.num_features} attributes, "
-                f"{data.num_classes} classes, {parameters:,} parameters"
-            )
-        self.task = self.progress.add_task("", total=run.training.epochs, facts="")
-        self.progress.start()
-
-    def show(self, epoch: Epoch, state: TrainingState) -> None:
-        if self.progress.finished or (time.monotonic() - self.last < 0.1 and epoch.epoch < state.epoch):
-            return
-        facts = f"loss {epoch.train_loss:.3f}  accuracy {epoch.train_score:.1%}  validation {epoch.validation_score:.1%}"
-        self.progress.update(self.task, completed=epoch.epoch, facts=f"{facts}  {epoch.seconds:.2f} s/epoch")
-        self.last = time.monotonic()
-
-
-def _write_report(folder: Path, outcome: Outcome) -> None:
-    from ..paper.report.write import write_report
-    from ..training.checkpoint import REPORT
-
-    write_report([outcome.record.to_dict()], folder / REPORT)
-
-
-def _show(outcome: Outcome, data: GraphDataset, folder: Path, page: Path | None) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    record = outcome.record
-    table = Table(title=f"{record.cell.model} on {data.name}", title_justify="left")
-    for name in ("part", "size", "accuracy", "loss"):
-        table.add_column(name, justify="left" if name == "part" else "right")
-    for part, result in outcome.evaluations.items():
-        table.add_row(part, str(result.y.numel()), f"{result.score:.2%}", f"{result.loss:.4f}")
-    console = Console(highlight=False, soft_wrap=True)
-    console.print(table)
-    if record.auroc is not None:
-        console.print(f"area under the ROC curve (test) {record.auroc:.4f}")
-    console.print(f"{record.epochs} epochs in {record.seconds:.1f} s, {record.seconds_per_epoch:.3f} s per epoch")
-    console.print(f"model   {folder}")
-    if page is not None:
-        console.print(f"report  {page}")

@@ -13,6 +13,7 @@ from .roots import data_roots as data_roots
 from .scaling import AttributeScaler as AttributeScaler
 from .scaling import fit_scaler as fit_scaler
 from .splits import Split as Split
+from .splits import fold_split as fold_split
 from .splits import graph_split as graph_split
 from .splits import node_split as node_split
 from .splits import split as split

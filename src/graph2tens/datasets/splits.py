@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.model_selection import train_test_split
+from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from .dataset import DataError, GraphDataset, Integers
 
@@ -50,6 +50,27 @@ def graph_split(labels: Integers, seed: int, *, class_names: Sequence[str] = (),
     rest, validation = stratified(everything, labels, name, test_size=size, random_state=seed)
     train, test = stratified(rest, labels, name, test_size=size, random_state=seed)
     return Split(train, validation, test)
+
+
+def fold_split(dataset: GraphDataset, fold: int, folds: int) -> Split:
+    """One fold of a cross-validation of graphs: fold number `fold` to test, the next one to validate, the others to learn from.
+
+    The folds are drawn class by class, always the same for the same data, so that methods are compared on equal parts.
+    """
+    if dataset.task != "graph":
+        raise DataError(f"{dataset.name}: folds are for data with a class for each graph; this has a class for each node")
+    labels = dataset.labels
+    counts = check_classes(labels, dataset.class_names, dataset.name)
+    if not 3 <= folds <= counts.min():
+        label = int(counts.argmin())
+        raise DataError(
+            f"{dataset.name}: the number of folds must lie between 3 and {counts[label]}, the graphs of class "
+            f"{_called(label, dataset.class_names)} (got {folds})"
+        )
+    parts = [part for _, part in StratifiedKFold(folds, shuffle=True, random_state=0).split(labels, labels)]
+    test, validation = parts[fold], parts[(fold + 1) % folds]
+    rest = np.setdiff1d(np.arange(labels.size), np.concatenate([test, validation]))
+    return Split(*(part.astype(np.int64) for part in (rest, validation, test)))
 
 
 def node_split(

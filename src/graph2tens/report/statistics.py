@@ -8,7 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
+Key = TypeVar("Key")
 AGREEMENT = 2.0  # standard errors: about 19 of 20 true agreements stay within
 
 
@@ -64,12 +66,12 @@ def difference(ours: Summary | None, theirs: Summary | None) -> Difference | Non
     return Difference(ours.mean - theirs.mean, math.hypot(ours.standard_error, theirs.standard_error))
 
 
-def paired_difference(ours: Mapping[int, float], theirs: Mapping[int, float]) -> Difference | None:
+def paired_difference(ours: Mapping[Key, float], theirs: Mapping[Key, float]) -> Difference | None:
     """Mean of the differences seed by seed over the seeds both have, with its standard error; ``None`` below two common seeds.
 
     Equal seeds mean equal splits, so luck with the split cancels: sharper than :func:`difference` on the same values.
     """
-    gaps = summarise(ours[seed] - theirs[seed] for seed in sorted(ours.keys() & theirs.keys()))
+    gaps = summarise(ours[seed] - theirs[seed] for seed in ours.keys() & theirs.keys())
     if gaps is None or gaps.standard_error is None:
         return None
     return Difference(gaps.mean, gaps.standard_error, gaps.n)

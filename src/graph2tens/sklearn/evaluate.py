@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..datasets import DataError, GraphDataset, split
+from ..datasets import DataError, GraphDataset, fold_split, split
 from ..training.config import Cell
+from ..training.judged import judged_on
 from ..training.objectives import auroc
 from ..training.provenance import reset_peak_memory
 from ..training.records import PARTS, Record
@@ -83,31 +84,38 @@ def weisfeiler_lehman(
 METHODS: dict[str, Callable[..., Judgement]] = {"GraphTensFeatures+SVM": graph_tens, "WL+SVM": weisfeiler_lehman}
 
 
-def evaluate(dataset: GraphDataset, model: str, seed: int, *, variant: str = "base", n_jobs: int = 1, **options: Any) -> Record:
-    """One split, from the graphs to a record like those of trained networks."""
+def evaluate(
+    dataset: GraphDataset, model: str, seed: int, *, folds: int | None = None, variant: str = "base", n_jobs: int = 1, **options: Any
+) -> Record:
+    """One split, from the graphs to a record like those of trained networks; with `folds`, the seed is the number of the fold."""
     if dataset.task != "graph":
         raise DataError(f"{dataset.name}: has a class for each node; `classify` wants a class for each graph")
     reset_peak_memory()
-    parts, labels = split(dataset, seed), dataset.labels
+    parts, labels = split(dataset, seed) if folds is None else fold_split(dataset, seed, folds), dataset.labels
     indices = {name: getattr(parts, name) for name in PARTS}
     held = Parts({name: dataset[index] for name, index in indices.items()}, {name: labels[index] for name, index in indices.items()})
     started = time.perf_counter()
     judgement = METHODS[model](held, seed, n_jobs, **options)
     found, seconds = judgement.decisions, time.perf_counter() - started
     return Record.make(
-        cell_of(dataset, model, variant),
+        cell_of(dataset, model, variant, folds),
         seed,
         {name: float((found[name].argmax(1) == held.classes[name]).mean()) for name in PARTS},
         auroc=auroc(found["test"], held.classes["test"]),
         seconds=seconds,
         options={**options, "chosen": judgement.chosen, "n_jobs": n_jobs, "fingerprint": dataset.fingerprint()},
+        judged=judged_on(dataset, parts, found["test"].argmax(1)),
         extra={"seconds_features": round(judgement.seconds_features, 3), "seconds_svm": round(judgement.seconds_svm, 3)},
     )
 
 
-def cell_of(dataset: GraphDataset, model: str, variant: str = "base") -> Cell:
-    """What the records call it. The splits are those of the authors' code, so their accuracies can be laid beside it."""
-    return Cell(TABLE, dataset.name, model, variant, protocol="authors")
+def cell_of(dataset: GraphDataset, model: str, variant: str = "base", folds: int | None = None) -> Cell:
+    """What the records call it. Without folds the splits are those of the authors' code, so their accuracies can be laid beside it."""
+    return (
+        Cell(TABLE, dataset.name, model, variant, protocol="authors")
+        if folds is None
+        else Cell(f"{folds} folds", dataset.name, model, variant)
+    )
 
 
 def _two_columns(values: NDArray[np.float64]) -> NDArray[np.float64]:

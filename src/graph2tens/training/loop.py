@@ -144,6 +144,8 @@ def fit(
             elapsed = state.seconds + time.perf_counter() - session
             save_state(state_path, {**_snapshot(state, bare, optimizer, shuffling), "seconds": elapsed})
 
+    if training.start_at_shares and not resume:
+        _keep_if_better(state, bare, _watched(bare, task, training, evaluate(model, task.batches("validation"), task.objective)))
     if not resume:
         save()  # so that an interruption of the first epoch leaves something to continue from, too
     saved = time.monotonic()
@@ -162,10 +164,7 @@ def fit(
             state.diverged = f"training diverged at epoch {state.epoch + 1} ({what} is not finite, learning rate {_rate(optimizer):.3g})"
             break
         state.epoch += 1
-        watched = _watched(bare, task, training, validation)
-        if watched < state.best:
-            state.best_epoch, state.best = state.epoch, watched
-            state.best_weights = {name: value.detach().clone() for name, value in bare.state_dict().items()}
+        _keep_if_better(state, bare, _watched(bare, task, training, validation))
         seconds = time.perf_counter() - epoch_started
         epoch = Epoch(state.epoch, train_loss, train_score, validation.loss, validation.score, seconds)
         state.history.append(epoch)
@@ -247,6 +246,12 @@ def _watched(model: nn.Module, task: Task, training: Training, validation: Evalu
     if training.watch == "score":
         return -validation.score if task.objective.higher_is_better else validation.score
     return validation.loss + (float(training.l2 * _penalty(model)) if training.watch_penalty else 0.0)
+
+
+def _keep_if_better(state: TrainingState, model: nn.Module, watched: float) -> None:
+    if watched < state.best:
+        state.best_epoch, state.best = state.epoch, watched
+        state.best_weights = {name: value.detach().clone() for name, value in model.state_dict().items()}
 
 
 def _penalty(model: Any) -> Tensor | float:

@@ -29,6 +29,7 @@ class Record:
         best_epoch: whose weights were judged.
         curve: losses and scores of at most 50 epochs.
         options: the whole configuration.
+        judged: what the scores were measured on, see :func:`~graph2tens.training.judged.judged_on`.
         extra: further facts, each a field of the JSON object.
     """
 
@@ -45,6 +46,7 @@ class Record:
     memory_mib: float | None = None
     curve: Mapping[str, list[float | None]] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
+    judged: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, Any] = field(default_factory=dict)
     machine: Mapping[str, Any] = field(default_factory=dict)
     commit: str = ""
@@ -97,6 +99,7 @@ class Record:
             **self.extra,
             "curve": dict(self.curve),
             "options": dict(self.options),
+            **({"judged": dict(self.judged)} if self.judged else {}),
             "commit": self.commit,
             "versions": dict(self.versions),
             "machine": dict(self.machine),
@@ -117,7 +120,7 @@ class Record:
         names = {name: str(fields.get(name) or "") for name in ("table", "dataset", "model", "protocol")}
         known: dict[str, Any] = {name: _count(fields, name) for name in ("epochs", "best_epoch", "epochs_limit")}
         known |= {name: _number(fields, name) for name in ("seconds", "seconds_per_epoch")}
-        known |= {name: _mapping(fields, name) for name in ("options", "versions", "machine")}
+        known |= {name: _mapping(fields, name) for name in ("options", "judged", "versions", "machine")}
         known |= {name: str(fields.get(name) or "") for name in ("commit", "finished")}
         return cls(
             cell=Cell(**names, variant=str(fields.get("variant") or "base"), khop=_count(fields, "khop") or 0),
@@ -149,13 +152,17 @@ def read_record(path: Path) -> Record:
 
 
 def read_records(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
-    """Records of a results file or of every ``*.jsonl`` of a folder, trials included (else every ``*.json`` that holds a run), and remarks.
+    """Records of a results file, or of all in a folder: every ``*.jsonl``, trials included, and every ``record.json`` at any depth.
 
+    Without either, any ``*.json`` that holds a run. The second part of the answer are remarks.
     A line that is not JSON is what a killed process leaves behind: it is skipped, and the remark says which.
     """
     if not path.exists():
         raise ValueError(f"`{path}` does not exist; `graph2tens reproduce` and `graph2tens train` write results")
-    files = [path] if path.is_file() else sorted(path.glob("*.jsonl")) + sorted(path.glob("trials/*.jsonl")) or sorted(path.glob("*.json"))
+    files = [path]
+    if path.is_dir():
+        files = sorted(path.glob("*.jsonl")) + sorted(path.glob("trials/*.jsonl")) + sorted(path.rglob("record.json"))
+        files = files or sorted(path.glob("*.json"))
     records: list[dict[str, Any]] = []
     remarks: list[str] = []
     for file in files:
@@ -169,7 +176,7 @@ def read_records(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
                 records.append(found)
             elif file.suffix == ".jsonl":
                 remarks.append(f"{file.name}, line {number}: not the record of a run, skipped")
-    if not records and any(file.suffix == ".json" for file in files):
+    if not records and path.is_dir() and not any(file.suffix == ".jsonl" for file in files):
         raise ValueError(f"`{path}` holds no finished run yet; `graph2tens train` with --resume ends what was interrupted")
     return records, remarks
 

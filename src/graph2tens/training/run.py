@@ -19,6 +19,7 @@ from ..checks import check_fits
 from ..datasets import AttributeScaler, GraphDataset, Split, fit_scaler, split
 from ..nn import GraphTensNet
 from .config import Run
+from .judged import judged_on
 from .loop import Epoch, Evaluation, Opener, TrainingState, evaluate, fit
 from .objectives import Classification, Objective, auroc
 from .provenance import reset_peak_memory
@@ -37,6 +38,7 @@ class Prepared:
     """A run ready to start: data split, scaled and joined, the network with its initial weights."""
 
     run: Run
+    dataset: GraphDataset
     network: nn.Module
     scaler: AttributeScaler
     split: Split
@@ -90,7 +92,7 @@ def prepare(
         raise ValueError(f"`batch_size` must be given to classify graphs, as {dataset.name} wants (got None).")
     else:
         task = GraphTask(dataset, parts, scaler, run.training.batch_size, network, fabric.device, objective)
-    return Prepared(run, network, scaler, parts, task, fabric, started)
+    return Prepared(run, dataset, network, scaler, parts, task, fabric, started)
 
 
 def _check_memory(builder: Callable[..., nn.Module], run: Run, dataset: GraphDataset) -> None:
@@ -133,6 +135,7 @@ def perform(
     judged = fabric.setup_module(Opener(network))  # evaluated in the precision it was trained in
     evaluations = {part: evaluate(judged, task.batches(part), task.objective) for part in PARTS}
     test, metric = evaluations["test"], task.objective.metric
+    answers = test.predictions.argmax(1).cpu().numpy() if metric == "accuracy" else None
     record = Record.make(
         run.cell,
         run.seed,
@@ -147,6 +150,7 @@ def perform(
         seconds_per_epoch=float(np.median([epoch.seconds for epoch in state.history])),
         curve=_curve(state.history, metric, curve_points),
         options=run.options(),
+        judged=judged_on(prepared.dataset, prepared.split, answers),
     )
     return Outcome(network, state, evaluations, record)
 

@@ -109,12 +109,6 @@ class Study:
         return tuple(cell for cell in self.cells if cell.difference is not None)
 
     @property
-    def of_paper(self) -> bool:
-        """Whether any run belongs to a table of the paper; if not, the report is about a training run of the user's own."""
-        runs = (*self.runs, *self.trials)
-        return not runs or any(run.cell.table in TABLES for run in runs)
-
-    @property
     def date(self) -> str:
         """The day of the last run, from the records; empty when they do not say."""
         return max((run.finished for run in self.runs), default="")[:10]

@@ -1,0 +1,74 @@
+"""What a training shows on the terminal: what is trained, a bar over the epochs, and the result."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..datasets import GraphDataset
+    from ..training.loop import Epoch, TrainingState
+    from ..training.run import Outcome, Prepared
+
+
+class Display:
+    """What will be trained, then a bar over epochs with loss, accuracies, time per epoch and time left."""
+
+    def __init__(self, data: GraphDataset, quiet: bool) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        bar, facts = BarColumn(bar_width=24), TextColumn("{task.fields[facts]}")
+        columns = (TextColumn("epoch"), MofNCompleteColumn(), bar, facts, TimeRemainingColumn())
+        self.data, self.quiet = data, quiet
+        self.progress = Progress(*columns, console=Console(stderr=True, highlight=False), disable=quiet)
+        self.last = time.monotonic()
+
+    def __enter__(self) -> Display:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        if self.progress.live.is_started:
+            self.progress.stop()
+
+    def start(self, prepared: Prepared) -> None:
+        """Say what is about to be trained."""
+        run, data, sizes = prepared.run, self.data, prepared.split.sizes()
+        parameters = sum(parameter.numel() for parameter in prepared.network.parameters())
+        what = "nodes" if data.task == "node" else "graphs"
+        if not self.quiet:
+            self.progress.console.print(
+                f"[bold]{run.cell.model}[/bold] on [bold]{data.name}[/bold], protocol {run.cell.protocol}, seed {run.seed}: "
+                f"{sizes[0]} {what} to learn from, {sizes[1]} to validate, {sizes[2]} to test; {data.num_features} attributes, "
+                f"{data.num_classes} classes, {parameters:,} parameters"
+            )
+        self.task = self.progress.add_task("", total=run.training.epochs, facts="")
+        self.progress.start()
+
+    def show(self, epoch: Epoch, state: TrainingState) -> None:
+        if self.progress.finished or (time.monotonic() - self.last < 0.1 and epoch.epoch < state.epoch):
+            return
+        facts = f"loss {epoch.train_loss:.3f}  accuracy {epoch.train_score:.1%}  validation {epoch.validation_score:.1%}"
+        self.progress.update(self.task, completed=epoch.epoch, facts=f"{facts}  {epoch.seconds:.2f} s/epoch")
+        self.last = time.monotonic()
+
+
+def show_outcome(outcome: Outcome, data: GraphDataset, folder: Path, page: Path | None) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    record = outcome.record
+    table = Table(title=f"{record.cell.model} on {data.name}", title_justify="left")
+    for name in ("part", "size", "accuracy", "loss"):
+        table.add_column(name, justify="left" if name == "part" else "right")
+    for part, result in outcome.evaluations.items():
+        table.add_row(part, str(result.y.numel()), f"{result.score:.2%}", f"{result.loss:.4f}")
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(table)
+    if record.auroc is not None:
+        console.print(f"area under the ROC curve (test) {record.auroc:.4f}")
+    console.print(f"{record.epochs} epochs in {record.seconds:.1f} s, {record.seconds_per_epoch:.3f} s per epoch")
+    console.print(f"model   {folder}")
+    if page is not None:
+        console.print(f"report  {page}")

@@ -82,8 +82,18 @@ def _outcomes(study: Study) -> str:
     return f"{escape(head)}\n\n" * bool(head) + "".join(f"- {escape(line)}\n" for line in [*lines, sentences.missing(study)] if line)
 
 
+def summary(study: Study) -> str:
+    """The README's section: the result in one sentence, and features without training beside the paper's best number."""
+    if not study.runs:
+        return "No runs recorded yet.\n"
+    parts = [f"{escape(head)}\n"] if (head := sentences.headline(study)) else []
+    if untrained := [result for result in study.untrained() if result.cell.variant == "base"]:
+        parts.append("Without training a network, features and an SVM on the same splits:\n\n" + _untrained_table(study, untrained))
+    return "\n".join([*parts, f"{escape(sentences.provenance(study))}\n"])
+
+
 def results(study: Study) -> str:
-    """The README's section: the result in a few lines, and what was run of the main tables with the first settings compared."""
+    """The result in a few lines, and what was run of the main tables with the first settings compared."""
     if not study.runs:
         return "No runs recorded yet.\n"
     shown = [result for result in study.cells if result.runs and result.cell.table in ("nci", "citation", "khop")]
@@ -266,6 +276,7 @@ def sources_met(study: Study) -> str:
 
 
 SECTIONS = {
+    "summary": summary,
     "results": results,
     "rivals": rivals,
     "sources": sources_met,

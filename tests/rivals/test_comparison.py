@@ -52,13 +52,23 @@ def test_other_systems_stay_out_of_the_papers_own_comparison():
     assert len(contests(both)) == 1  # choices are no contest
 
 
+def test_on_the_texts_split_the_papers_models_stand_with_both_settings():
+    coded = runs("G2TN", [0.82, 0.84, 0.86, 0.88], table="differences", variant="BalancedSplit", protocol="authors")
+    (contest,) = contests(collect([*G2TN, *coded, *runs("GCN", [0.81, 0.83, 0.85, 0.87])]))
+    assert [one.name for one in contest.standings] == ["G2TN", "GCN", "G2TN, text's settings"]
+    assert contest.split_by("G2TN") == ([], [], ["GCN"])  # against the stronger settings, and not the model itself
+    assert "first in 1 of 1" in headline([contest])
+
+
 def test_printed_numbers_stand_beside_those_of_the_same_table():
-    study = collect(runs("GCN", [0.81, 0.82]) + runs("GCN-HGNet", [0.7, 0.7], table="khop", khop=1, protocol="authors"))
+    study = collect(
+        runs("GCN", [0.81, 0.82] * 3) + runs("GAT", [0.7, 0.7]) + runs("GCN-HGNet", [0.7, 0.7], table="khop", khop=1, protocol="authors")
+    )
     printed = {result.cell.model: result.published.mean for result in study.rivals}
-    assert printed == {"GCN": 81.5, "GCN-HGNet": 76.7}
-    ((result, gap),) = as_published(study)
-    assert result.cell.model == "GCN"
-    assert abs(gap.points) < 1e-9
+    assert printed == {"GCN": 81.5, "GAT": 81.8, "GCN-HGNet": 76.7}
+    gaps = {result.cell.model: gap for result, gap in as_published(study)}
+    assert abs(gaps.pop("GCN").points) < 1e-9
+    assert gaps == {"GAT": None}  # two runs that agree by chance are no evidence
 
 
 def test_parameters_are_counted_for_every_system():

@@ -270,7 +270,7 @@ def sources_met(study: Study) -> str:
     rows = []
     for result, gap in as_published(study):
         numbers = [words.mean_std(result.ours), str(len(result.runs)), words.mean_std(result.published)]
-        rows.append([result.cell.dataset, result.cell.model, *numbers, words.gap(gap), words.signed(gap.in_standard_errors)])
+        rows.append([result.cell.dataset, result.cell.model, *numbers, words.gap(gap), words.signed(gap.in_standard_errors) if gap else ""])
     headings = ["Data", "System", "Ours, %", "Splits", "Printed, %", "Difference, points ± 2 SE", "In standard errors"]
     return table(headings, ([escape(text) for text in row] for row in rows), 5) if rows else "Not run yet.\n"
 

@@ -23,6 +23,7 @@ from .data import CellResult, Study
 
 SIZES = {"NCI1": (37, 2), "NCI109": (38, 2), "Cora": (1433, 7), "CiteSeer": (3703, 6), "PubMed": (500, 3)}  # attributes, classes
 ENOUGH = 10  # splits, from which on two standard errors mean about what they mean for many
+FEWEST = 5  # splits, below which a difference from a printed mean is not judged
 SHCHUR_SPLITS = 100  # behind the printed means of table 4, as its source says
 
 
@@ -30,12 +31,14 @@ SHCHUR_SPLITS = 100  # behind the printed means of table 4, as its source says
 class Standing:
     """One system in a contest: what it got, what is printed of it, and how far it is from the paper's models on equal splits."""
 
+    name: str
     result: CellResult
     against: Mapping[str, Difference]  # this system minus G2TN or G2TAN, over the seeds that both have
 
     @property
-    def name(self) -> str:
-        return self.result.cell.model
+    def own(self) -> bool:
+        """Whether this is one of the paper's models."""
+        return self.result.cell.model in MODELS
 
     @property
     def printed(self) -> Published | None:
@@ -61,6 +64,11 @@ class Field(NamedTuple):
     khop: int
     protocol: str
 
+    @property
+    def cell(self) -> Cell:
+        """Of no system."""
+        return Cell(self.table, self.dataset, "", khop=self.khop, protocol=self.protocol)
+
 
 @dataclass(frozen=True)
 class Contest:
@@ -74,12 +82,12 @@ class Contest:
 
     @property
     def name(self) -> str:
-        return words.data_name(Cell(*self.field[:2], "", khop=self.field.khop))
+        return words.data_name(self.field.cell)
 
     @property
     def splits(self) -> str:
         """How many splits another system has in common with G2TN: ``3``, or ``3 to 20``."""
-        counts = {gap.pairs or 0 for one in self.standings if one.name not in MODELS and (gap := one.against.get(MODELS[0]))} or {0}
+        counts = {gap.pairs or 0 for one in self.standings if not one.own and (gap := one.against.get(MODELS[0]))} or {0}
         return str(min(counts)) if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
 
     def split_by(self, model: str) -> tuple[list[str], list[str], list[str]]:
@@ -87,7 +95,7 @@ class Contest:
         parts: tuple[list[str], list[str], list[str]] = ([], [], [])
         for standing in self.standings:
             gap = standing.against.get(model)
-            if gap is not None and standing.name not in MODELS:
+            if gap is not None and not standing.own:
                 parts[1 if gap.agrees else 0 if gap.points > 0 else 2].append(standing.name)
         return parts
 
@@ -111,20 +119,30 @@ def contests(study: Study) -> list[Contest]:
     others = sorted((r for r in study.rivals if r.runs and r.cell.variant == "base"), key=lambda r: (place(r.cell)[:3], field(r)))
     found = []
     for where, group in groupby(sorted(others, key=field), key=field):
-        cells = (Cell(where.table, where.dataset, model, "base", where.khop, where.protocol) for model in MODELS)
-        own = [result for cell in cells if (result := study.result(cell)) and result.runs]
+        own = _own(study, where)
         features = [r for r in study.untrained() if r.cell.variant == "base" and r.cell.dataset == where.dataset] * (where.table == "nci")
-        bases = {result.cell.model: result.by_seed for result in own}
-        standings = [
-            Standing(result, {model: gap for model, base in bases.items() if (gap := _gap(result, model, base))})
-            for result in (*own, *group, *features)
-        ]
+        systems = {**own, **{result.cell.model: result for result in (*group, *features)}}
+        standings = []
+        for name, result in systems.items():
+            gaps = {model: paired_difference(result.by_seed, own[model].by_seed) for model in MODELS if model in own and model != name}
+            standings.append(Standing(name, result, {model: gap for model, gap in gaps.items() if gap is not None}))
         found.append(Contest(where, tuple(sorted(standings, key=_rank))))
-    return sorted(found, key=lambda contest: place(contest.standings[0].result.cell)[:4])
+    return sorted(found, key=lambda contest: place(contest.field.cell))
 
 
-def _gap(result: CellResult, model: str, base: Mapping[int, float]) -> Difference | None:
-    return None if result.cell.model == model else paired_difference(result.by_seed, base)
+def _own(study: Study, where: Field) -> dict[str, CellResult]:
+    """The paper's models. On the text's split they have all other settings as in their authors' code, the stronger ones, where such runs
+    are at hand; those with the text's settings stand beside them."""
+    found: dict[str, CellResult | None] = {}
+    for model in MODELS:
+        plain = study.result(Cell(where.table, where.dataset, model, "base", where.khop, where.protocol))
+        coded = study.result(Cell("differences", where.dataset, model, "BalancedSplit", where.khop, "authors"))
+        if where.protocol == "paper" and where.table == "citation" and coded is not None:
+            found[model] = coded
+            found[f"{model}, text's settings"] = plain
+        else:
+            found[model] = plain
+    return {name: result for name, result in found.items() if result is not None and result.runs}
 
 
 def _rank(standing: Standing) -> tuple[float, float]:
@@ -164,7 +182,7 @@ def headline(found: Sequence[Contest]) -> str:
     decided = [contest for contest in found if any(contest.split_by(MODELS[0]))]
     if not decided:
         return "No two systems have two seeds in common yet."
-    first = [contest.name for contest in decided if contest.standings[0].name in MODELS]
+    first = [contest.name for contest in decided if contest.standings[0].own]
     beaten = [contest for contest in decided if contest.split_by(MODELS[0])[0] and contest.split_by(MODELS[1])[0]]
     text = f"On equal splits G2TN or G2TAN is first in {len(first)} of {len(decided)} comparisons"
     text += f"; in {len(beaten) or 'none of them'} some other system is better than both by more than two standard errors."
@@ -174,13 +192,12 @@ def headline(found: Sequence[Contest]) -> str:
     )
 
 
-def as_published(study: Study) -> list[tuple[CellResult, Difference]]:
+def as_published(study: Study) -> list[tuple[CellResult, Difference | None]]:
     """Table 4's systems under the protocol of their source, beside the means that are printed of them."""
     rows = []
     for result in study.rivals:
         printed, cell = result.published, result.cell
         if cell.table == "citation" and cell.protocol == "paper" and cell.variant == "base" and printed is not None:
-            gap = difference(result.ours, Summary(printed.mean, printed.std, SHCHUR_SPLITS))
-            if gap is not None:
-                rows.append((result, gap))
+            enough = len(result.runs) >= FEWEST  # two or three values say little about their own deviation
+            rows.append((result, difference(result.ours, Summary(printed.mean, printed.std, SHCHUR_SPLITS)) if enough else None))
     return rows

@@ -220,6 +220,7 @@ def random_walk(
         - **output:** :class:`RandomWalk` with at most E + n entries. Probabilities are float64 where no weights are given and
           have the type of the weights otherwise.
     """
+    edge_index = plain(edge_index)
     n = check_edges(edge_index, num_nodes)
     laziness = check_laziness(laziness)
     weight = None if edge_weight is None else check_weight(edge_weight, edge_index)
@@ -229,6 +230,11 @@ def random_walk(
     if batch is not None:
         _ = walk.graphs  # a batch that cuts through an edge is better refused here than where it is used
     return walk
+
+
+def plain(edge_index: Any) -> Any:
+    """The bare numbers of PyG's `EdgeIndex`, a wrapper whose own operators refuse few edges and arithmetic; anything else as it is."""
+    return edge_index.as_tensor() if isinstance(edge_index, Tensor) and hasattr(edge_index, "as_tensor") else edge_index
 
 
 def _walk(edge_index: Tensor, n: int, weight: Tensor | None, laziness: float, batch: Tensor | None) -> RandomWalk:

@@ -55,7 +55,7 @@ def model(sandbox, rng, mark):
     """What `predict` reads."""
     folder = shutil.copytree(sandbox.model, sandbox.work / "model")
     spoil(folder / rng.choice(["model.json", "model.json", "last.safetensors"]), rng, mark)
-    return ("predict", rng.choice([folder, folder / "last.safetensors"]), "--data", sandbox.rings, "--threads", 1), str(folder)
+    return ("predict", rng.choice([folder, folder / "last.safetensors"]), "--data", sandbox.rings, "--threads", 1), str(sandbox.work.parent)
 
 
 def checkpoint(sandbox, rng, mark):

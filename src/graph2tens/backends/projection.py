@@ -98,6 +98,7 @@ def centre(x: Tensor, batch: Tensor, graphs: int) -> tuple[Tensor, Tensor]:
     with torch.no_grad():
         counts = torch.bincount(batch, minlength=graphs).clamp(min=1).to(x.dtype)
         centres = x.new_zeros(graphs, x.size(1)).index_add(0, batch, x) / counts.unsqueeze(1)
+        centres = centres.nan_to_num(0.0, 0.0, 0.0)  # sums beyond the range of the type: attributes near 1e38 stay as they are
     return x - centres.index_select(0, batch), centres
 
 
@@ -179,8 +180,8 @@ def graph_kernels(dtype: str) -> GraphKernels:
                 row = x[order[place], left:right]
                 for column in range(right - left):
                     mean[column] += row[column]
-            for column in range(right - left):
-                mean[column] /= max(ptr[g + 1] - ptr[g], 1)
+            for column in range(right - left):  # a sum beyond the range of the type: attributes near 1e38 stay as they are
+                mean[column] = mean[column] / max(ptr[g + 1] - ptr[g], 1) if np.isfinite(mean[column]) else 0
             for place in range(ptr[g], ptr[g + 1]):
                 row, target = x[order[place], left:right], centred[order[place], left:right]
                 for column in range(right - left):

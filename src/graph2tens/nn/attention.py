@@ -42,6 +42,7 @@ def attention(
         - **input:** source :math:`s` and target :math:`t` :math:`(|V|, H)`, along :math:`e` :math:`(|E|, H)` or None
         - **output:** :math:`(|E|, H)`
     """
+    _check_prior(walk)
     prior = walk.probabilities.to(source.dtype)
     prior = prior.unsqueeze(1) if prior.dim() == 1 else prior
     # Weights of edges rarely want gradients, and exported programs should run where Numba is not.
@@ -50,6 +51,21 @@ def attention(
     none = source.new_empty(0, source.size(1))
     p: Tensor = row_softmax(source, target, none if along is None else along, prior, walk.row_ptr, walk.col, negative_slope)
     return p
+
+
+def _check_prior(walk: RandomWalk) -> None:
+    """A softmax weighed by what is no probability would be negative, or 0 / 0; walks whose rows sum to 1 were checked when made."""
+    if walk.stochastic or torch.compiler.is_compiling() or transformed():
+        return
+    p = walk.probabilities.detach()
+    p = p.unsqueeze(1) if p.dim() == 1 else p
+    if not bool((p >= 0).all()):
+        entry = int((~(p >= 0)).nonzero()[0, 0])
+        raise ValueError(f"attention needs a walk whose probabilities are not negative (got {p[entry].tolist()} at entry {entry}).")
+    total = p.new_zeros(walk.num_nodes, p.size(1)).index_add(0, walk.row, p)
+    if not bool((total > 0).all()):
+        node = int((total <= 0).nonzero()[0, 0])
+        raise ValueError(f"attention needs a step of positive probability out of every node (got none at node {node}).")
 
 
 def by_operators(walk: RandomWalk, source: Tensor, target: Tensor, along: Tensor | None, prior: Tensor, negative_slope: float) -> Tensor:

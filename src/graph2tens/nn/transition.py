@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
-from ..walks import RandomWalk, random_walk
+from ..walks import RandomWalk, plain, random_walk
 
 exporting = getattr(torch.compiler, "is_exporting", torch.compiler.is_compiling)  # PyTorch 2.6 has only the latter
 
@@ -120,13 +120,12 @@ def _edges(edge_index: Any, num_nodes: int, edge_weight: Tensor | None) -> tuple
             "Convert other sparse matrices with torch.sparse_coo_tensor or torch_geometric.utils.from_scipy_sparse_matrix."
         )
     if edge_index.layout == torch.strided:
-        # an EdgeIndex is a tensor subclass that checks and caches on every operation: the walk wants the bare numbers
         if edge_weight is not None and edge_weight.dim() != 1:
             raise ValueError(
                 f"`edge_weight` must have shape (E,), one weight for each edge (got {tuple(edge_weight.shape)}). "
                 "Did you mean edge_attr=? PyG's attention convs have it in this place."
             )
-        return edge_index.as_subclass(Tensor), edge_weight
+        return plain(edge_index), edge_weight
     if edge_weight is not None:
         raise ValueError("`edge_weight` must be None with a sparse matrix, whose entries are the weights (got a tensor).")
     if tuple(edge_index.shape) != (num_nodes, num_nodes):

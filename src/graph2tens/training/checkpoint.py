@@ -94,8 +94,8 @@ def load_state(path: Path) -> StoredState:
         content = torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError:
         raise ValueError(f"nothing to resume: {path} does not exist. Leave out --resume to start a new run.") from None
-    except Exception as error:  # torch raises a dozen kinds for a broken file
-        raise ValueError(f"{path} is not a training state of graph2tens ({type(error).__name__}). {REPAIR}") from None
+    except Exception:  # torch raises a dozen kinds for a broken file
+        raise ValueError(f"{path} is not a training state of graph2tens, or not a whole one. {REPAIR}") from None
     return checked(StoredState, content, path, REPAIR)
 
 

@@ -59,7 +59,7 @@ class RunStore:
             if isinstance(found, ValueError) and number <= whole_lines:  # a line that was cut short is no error
                 raise ValueError(f"{self.path}, line {number} is not JSON ({found}). Remove the line to run that cell again.")
             if not isinstance(found, (dict, ValueError)):
-                raise ValueError(f"{self.path}, line {number} must be a JSON object, one finished run (got {type(found).__name__}).")
+                raise ValueError(f"{self.path}, line {number} must be a JSON object, one finished run (got {str(found)[:40]!r}).")
             if isinstance(found, dict):
                 if odd := [name for name in self.key_fields if isinstance(found.get(name), (dict, list))]:
                     raise ValueError(f"{self.path}, line {number}: `{odd[0]}` must be a number or a word. Remove the line.")

@@ -5,9 +5,10 @@ Exit codes: 0 done, 1 something is wrong with what the user gave (one line on st
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -33,6 +34,10 @@ class Commands(TyperGroup):
                 stream.reconfigure(errors="replace")  # an ASCII terminal gets question marks, not a traceback
         try:
             return super().main(*args, **kwargs)
+        except OSError as error:
+            if error.errno != errno.ENOSPC or error.filename is not None:
+                raise
+            _no_room(error)  # what was printed outside a command, by --version
         finally:
             _flush()
 
@@ -68,11 +73,15 @@ def _flush() -> None:
     except BrokenPipeError:
         _silence()
     except OSError as error:  # a full disk
-        _silence()
-        print(f"Error: the output could not be written ({error.strerror}).", file=sys.stderr)
-        raise SystemExit(1) from None
+        _no_room(error)
     except ValueError:  # closed by the program around us
         pass
+
+
+def _no_room(error: OSError) -> NoReturn:
+    _silence()
+    print(f"Error: the output could not be written ({error.strerror}).", file=sys.stderr)
+    raise SystemExit(1) from None
 
 
 def _silence() -> None:

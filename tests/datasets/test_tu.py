@@ -15,6 +15,7 @@ from tu_folders import SMALL, spoilt, write_tu
 
 from graph2tens.datasets import DataError, Encoding, load
 from graph2tens.datasets.tu import degree_attributes, read_tu_folder
+from graph2tens.sklearn import GraphTensFeatures
 
 
 @st.composite
@@ -154,7 +155,6 @@ BAD = {
     "missing_edges": ({"A": None}, r"TOY_A.txt: no such file"),
     "truncated_line": ({"A": [*SMALL["A"][:-1], "13,"]}, r"TOY_A.txt:20: 2 values expected \(got 1\); is the file truncated"),
     "truncated_edges": ({"A": SMALL["A"][:17]}, r"TOY_A.txt:17: the file ends inside graph 4: .* is the file truncated"),
-    "no_edges": ({"A": []}, r"TOY_A.txt: lists no edges for 15 nodes; is the file truncated"),
     "truncated_indicator": ({"graph_indicator": SMALL["graph_indicator"][:7]}, r"TOY_graph_indicator.txt: graph 4 has no nodes"),
     "truncated_labels": ({"graph_labels": ["1", "-1"]}, r"TOY_graph_indicator.txt:7: node 7 belongs to graph 3, but .*_labels.txt has 2 l"),
     "truncated_node_labels": ({"node_labels": SMALL["node_labels"][:-1]}, r"TOY_node_labels.txt: 14 lines for the 15 nodes"),
@@ -247,3 +247,17 @@ class TestOtherFilesEncodedLikeTheTrainingData:
             warnings.simplefilter("error")
             other = load(write_tu(tmp_path / "with"), encoding=unlabelled.encoding)
         assert torch.equal(other[0].x, unlabelled[0].x)
+
+
+def test_graphs_without_any_edge_are_data_too(tmp_path):
+    with pytest.warns(UserWarning, match="TOY_A.txt: lists no edges for 15 nodes; is the file truncated"):
+        data = read_tu_folder(write_tu(tmp_path, A=[]))
+    assert len(data) == 6
+    assert all(graph.edge_index.shape == (2, 0) for graph in data)
+    table = GraphTensFeatures(n_layers=1, n_functionals=4, n_waves=4, random_state=0).fit_transform(data.graphs)
+    assert np.isfinite(table).all()
+
+
+def test_the_message_about_missing_files_names_the_optional_ones(tmp_path):
+    with pytest.raises(DataError, match=r"mine_graph_labels.txt there, and if the data has them mine_node_labels.txt"):
+        load((tmp_path / "mine").mkdir() or tmp_path / "mine")

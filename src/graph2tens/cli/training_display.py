@@ -12,6 +12,17 @@ if TYPE_CHECKING:
     from ..training.run import Outcome, Prepared
 
 
+def _found(data: GraphDataset) -> str:
+    """What the files said about nodes and edges, and what of it is used: a missing file is easily overlooked."""
+    known, edges = data.encoding, any(graph.edge_attr is not None for graph in data.graphs)
+    parts = [f"{known.num_attributes} attributes"] * bool(known.num_attributes)
+    parts += [f"labels with {sum(map(len, known.node_labels))} values"] * bool(known.node_labels)
+    nodes = " and ".join(parts) or (
+        "their degrees alone, as there is no file of node labels or attributes" if known.degrees else "attributes"
+    )
+    return f"Nodes are described by {nodes}." + " Labels and attributes of edges are there, but not used." * edges
+
+
 class Display:
     """What will be trained, then a bar over epochs with loss, accuracies, time per epoch and time left."""
 
@@ -43,6 +54,8 @@ class Display:
                 f"{sizes[0]} {what} to learn from, {sizes[1]} to validate, {sizes[2]} to test; {data.num_features} attributes, "
                 f"{data.num_classes} classes, {parameters:,} parameters"
             )
+            if what == "graphs":
+                self.progress.console.print(_found(data))
         self.task = self.progress.add_task("", total=run.training.epochs, facts="")
         self.progress.start()
 

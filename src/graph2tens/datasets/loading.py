@@ -64,7 +64,12 @@ def _load_folder(folder: Path, encoding: Encoding | None) -> GraphDataset:
         if place.is_dir() and tu.find_prefix(place) is not None:
             return tu.read_tu_folder(place, encoding=encoding)
     needed = ", ".join(f"{folder.name}_{kind}.txt" for kind in tu.REQUIRED)
-    raise DataError(f"{folder}: holds no data in the TU format; put {needed} there")
+    raise DataError(f"{folder}: holds no data in the TU format; put {needed} there{_also(folder.name)}")
+
+
+def _also(name: str) -> str:
+    """Optional files: whoever has them and leaves them out loses what they say about nodes and edges."""
+    return f", and if the data has them {', '.join(f'{name}_{kind}.txt' for kind in tu.OPTIONAL)}"
 
 
 def _load_tu(name: str, roots: list[Path], encoding: Encoding | None) -> GraphDataset:
@@ -84,5 +89,5 @@ def _load_tu(name: str, roots: list[Path], encoding: Encoding | None) -> GraphDa
         return _load_folder(Path(name), encoding)
     if folder is None:
         files = [f"{name}_{kind}.txt" for kind in tu.REQUIRED]
-        folder = fetch(name, files, [f"{TU_URL}/{name}.zip"], roots)
+        folder = fetch(name, files, [f"{TU_URL}/{name}.zip"], roots, hint=_also(name))
     return tu.read_tu_folder(folder, spelling.get(folder, name), encoding)

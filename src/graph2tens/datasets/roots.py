@@ -40,11 +40,18 @@ def find_raw(name: str, roots: Iterable[Path], is_there: Callable[[Path], bool])
     return None
 
 
-def fetch(name: str, files: list[str], urls: list[str], roots: list[Path], check: Callable[[Path], object] = lambda file: None) -> Path:
+def fetch(
+    name: str,
+    files: list[str],
+    urls: list[str],
+    roots: list[Path],
+    check: Callable[[Path], object] = lambda file: None,
+    hint: str = "",
+) -> Path:
     """Download `urls` (zip files are unpacked) into the cache folder and return the folder with the files.
 
     Everything goes to a folder of its own first, which is renamed at the end, after `check` had a look at each file: an interrupted
-    or spoilt download leaves no half data set, and of two processes that download at once one wins.
+    or spoilt download leaves no half data set, and of two processes that download at once one wins. `hint` names further files.
     """
     target = cache_root() / name / "raw"
     try:
@@ -67,7 +74,7 @@ def fetch(name: str, files: list[str], urls: list[str], roots: list[Path], check
         reason = re.sub(r"\s+", " ", str(error)).strip() or type(error).__name__
         raise DataError(
             f"data set {name!r} was found neither in {searched}, nor could it be downloaded ({reason[:200]}); "
-            f"put the files {', '.join(files)} into {roots[0] / name / 'raw'}"
+            f"put the files {', '.join(files)} into {roots[0] / name / 'raw'}{hint}"
         ) from error
     return target
 

@@ -132,8 +132,8 @@ def _edges(adjacency: Table, indicator: Table, graph_of: Integers) -> Integers:
     """(E, 2) end points from 0, each edge inside one graph."""
     edges = adjacency.integers()
     n = graph_of.size
-    if not len(edges) and n > np.unique(graph_of).size:
-        raise DataError(f"{adjacency.path}: lists no edges for {n} nodes; is the file truncated?")
+    if not len(edges) and n > np.unique(graph_of).size:  # it may be meant: a walk then stays put
+        warnings.warn(f"{adjacency.path}: lists no edges for {n} nodes; is the file truncated?", stacklevel=2)
     outside = (edges < 1) | (edges > n)
     if (row := _first(outside.any(axis=1))) is not None:
         node = edges[row][outside[row]][0]

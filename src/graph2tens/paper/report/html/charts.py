@@ -71,7 +71,12 @@ def overview(results: Sequence[CellResult]) -> Element:
         cell = result.cell
         name = f"{cell.model}, {cell.dataset}, {cell.variant}, {cell.khop} hops, {cell.protocol}: {value:+.1f}"
         class_ = ("agrees" if abs(value) <= AGREEMENT else "differs") + (" ring" if cell.protocol == "paper" else " dot")
-        shapes.append(h("circle", h("title", name), cx=x, cy=middle + 8.4 * lane, r=4.0, class_=class_))
+        y = middle + 8.4 * lane
+        if abs(value) > reach:  # a triangle that points to where it would be
+            way = 1 if value > 0 else -1
+            shapes.append(h("path", h("title", name), d=f"M{x - 3 * way:.1f} {y - 4.5:.1f}v9l{8 * way} -4.5z", class_=class_))
+        else:
+            shapes.append(h("circle", h("title", name), cx=x, cy=y, r=4.0, class_=class_))
     inside = sum(abs(value) <= AGREEMENT for _, value in gaps)
     return svg("All comparisons", f"{inside} of {len(gaps)} lie within two standard errors of the paper", int(bottom + 32), *shapes)
 

@@ -57,7 +57,8 @@ def introduction(study: Study) -> Element:
 def _overview(compared: Sequence[CellResult]) -> Element | None:
     if not compared:
         return None
-    note = "Each dot is a comparison: ● the code's settings, ○ the text's settings. In the grey band ours and the paper's agree."
+    note = "Each dot is a comparison: ● the code's settings, ○ the text's settings. In the grey band ours and the paper's agree. "
+    note += "Triangles at the edge lie farther out than the axis reaches."
     return h("figure", charts.overview(compared), h("figcaption", note, class_="legend"))
 
 

@@ -152,7 +152,7 @@ def run_columns(runs: Sequence[Record]) -> list[Column[Record]]:
         Column("Training, %", lambda r: _shown(r.train, ".2f"), lambda r: r.train),
         Column("AUROC", lambda r: _shown(r.auroc, ".4f"), lambda r: r.auroc, "area under the ROC curve on the test data"),
         Column("Epochs", lambda r: _shown(r.epochs, "d"), lambda r: r.epochs),
-        Column("Best epoch", lambda r: _shown(r.best_epoch, "d"), lambda r: r.best_epoch),
+        Column("Judged epoch", lambda r: _shown(r.best_epoch, "d"), lambda r: r.best_epoch, "whose weights were judged"),
         Column("Time", lambda r: words.seconds(r.seconds) if r.seconds else None, lambda r: r.seconds, "of training"),
         Column("Memory, MiB", lambda r: _shown(r.memory_mib, ".0f"), lambda r: r.memory_mib, "peak"),
     ]

@@ -56,6 +56,7 @@ def train(
     data_root: DataRoot = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     devices: Annotated[int, typer.Option(min=1, help="Devices, one process per device, that share every batch.")] = 1,
+    num_nodes: Annotated[int, typer.Option(min=1, help="Machines that share the work, started by torchrun or SLURM on each.")] = 1,
     precision: Annotated[str, typer.Option(help="32-true, 64-true, bf16-mixed, 16-mixed.")] = "32-true",
     threads: Threads = None,
     report: Annotated[bool, typer.Option(help="Write a page that shows the run.")] = True,
@@ -65,7 +66,7 @@ def train(
 
     The folder OUT receives the best and the last weights (safetensors), model.json, which describes the model, and a report. Use the
     model with [bold]graph2tens predict OUT --data ...[/bold]. Stop with Ctrl-C whenever you like: the same command with --resume goes on
-    from there and, on one device, ends with the same numbers as if it had never been stopped.
+    from there and, with as many devices, ends with the same numbers as if it had never been stopped.
 
     Examples:
 
@@ -94,7 +95,7 @@ def train(
         check_choice(option, value, known)
     if seeds is not None and folds is not None:
         raise typer.BadParameter("give --seeds or --folds: a fold is drawn without a seed.", param_hint="--folds")
-    fabric = _fabric(device, devices, precision)
+    fabric = _fabric(device, devices, num_nodes, precision)
     torch.set_num_threads(threads or max(1, cores() // devices))
     data = load(dataset, data_root)
     name = dataset if data.task == "graph" and "/" in dataset else data.name
@@ -205,16 +206,18 @@ def _options_of_rival(model: str, given: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _fabric(device: str, devices: int, precision: str) -> Any:
+def _fabric(device: str, devices: int, num_nodes: int, precision: str) -> Any:
     from lightning_fabric import Fabric
 
     from ..training.provenance import cores
 
     try:
-        fabric = Fabric(accelerator=device, devices=devices, precision=precision)  # type: ignore[arg-type]
+        fabric = Fabric(accelerator=device, devices=devices, num_nodes=num_nodes, precision=precision)  # type: ignore[arg-type]
     except Exception as error:  # Fabric has several kinds for what a machine does not have
-        raise ValueError(f"--device {device} --devices {devices} --precision {precision} is not possible here: {error}") from None
-    if devices > 1:
+        raise ValueError(
+            f"--device {device} --devices {devices} --num-nodes {num_nodes} --precision {precision} is not possible here: {error}"
+        ) from None
+    if devices * num_nodes > 1:
         if fabric.device.type == "cpu" and devices > cores():
             raise typer.BadParameter(f"{devices} processes on {cores()} cores would only wait for each other.", param_hint="--devices")
         fabric.launch()

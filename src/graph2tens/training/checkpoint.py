@@ -68,7 +68,7 @@ class StoredState:
     model: dict[str, InstanceOf[Tensor]]
     optimizer: dict[str, Any]
     shuffling: InstanceOf[Tensor]
-    random: InstanceOf[Tensor]
+    random: list[InstanceOf[Tensor]]  # one state for each process
     random_cuda: list[InstanceOf[Tensor]]
     epoch: NonNegativeInt
     best_epoch: NonNegativeInt

@@ -1,7 +1,7 @@
 r"""The training loop: an optimiser on a task's loss plus the model's penalty, on whatever devices and in as many processes as Fabric has.
 
-Everything that decides the outcome is saved between epochs. A run on one device that is killed and resumed therefore ends with the same
-bits as one that was left alone. Of several processes only the first one's generators are saved, so that dropout goes on differently.
+Everything that decides the outcome is saved between epochs, the random generators of all processes included. A run that is killed and
+resumed with as many processes therefore ends with the same bits as one that was left alone.
 """
 
 from __future__ import annotations
@@ -137,12 +137,16 @@ def fit(
     if resume:
         if state_path is None:
             raise ValueError("`resume` needs `state_path`, the file to continue from (got None).")
-        state = _restore(state_path, bare, optimizer, shuffling)
+        state = _restore(state_path, bare, optimizer, shuffling, fabric)
 
     def save() -> None:
-        if state_path is not None and fabric.is_global_zero:
+        """Called by all processes, since each has generators of its own; the first one writes."""
+        if state_path is None:
+            return
+        generators = all_generators(fabric)
+        if fabric.is_global_zero:
             elapsed = state.seconds + time.perf_counter() - session
-            save_state(state_path, {**_snapshot(state, bare, optimizer, shuffling), "seconds": elapsed})
+            save_state(state_path, {**_snapshot(state, bare, optimizer, shuffling), **generators, "seconds": elapsed})
 
     if training.start_at_shares and not resume:
         _keep_if_better(state, bare, _watched(bare, task, training, evaluate(model, task.batches("validation"), task.objective)))
@@ -168,7 +172,8 @@ def fit(
         seconds = time.perf_counter() - epoch_started
         epoch = Epoch(state.epoch, train_loss, train_score, validation.loss, validation.score, seconds)
         state.history.append(epoch)
-        if time.monotonic() - saved >= save_every:
+        due = time.monotonic() - saved >= save_every
+        if fabric.broadcast(due) if fabric.world_size > 1 else due:  # the clocks of processes differ
             save()
             saved = time.monotonic()
         if on_epoch is not None:
@@ -209,13 +214,22 @@ def _train_epoch(
         fabric.backward(loss + training.l2 * _penalty(bare) if training.l2 else loss)
         optimizer.step()
         value = float(mean.detach())
-        if not math.isfinite(value):
+        if not math.isfinite(_over_all(fabric, value)):  # all processes must leave the loop together
             raise FloatingPointError("the training loss")
         totals += torch.tensor([value * size, objective.score(outputs.detach(), batch.y) * size, size], dtype=torch.float64)
     if fabric.world_size > 1:
         fabric.all_reduce(totals, reduce_op="sum")  # in place
     loss_sum, score_sum, count = totals.tolist()
     return loss_sum / count, score_sum / count
+
+
+def _over_all(fabric: Fabric, value: float) -> float:
+    """The sum of all processes' values."""
+    if fabric.world_size == 1:
+        return value
+    total = torch.tensor(value, dtype=torch.float64)
+    fabric.all_reduce(total, reduce_op="sum")
+    return float(total)
 
 
 @dataclass(frozen=True)
@@ -300,14 +314,24 @@ def _snapshot(state: TrainingState, model: nn.Module, optimizer: Any, shuffling:
         "model": model.state_dict(),
         "optimizer": optimizer.state_dict(),
         "shuffling": shuffling.get_state(),
-        "random": torch.get_rng_state(),
-        "random_cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
         **{name: getattr(state, name) for name in _KEPT},
         "history": [asdict(epoch) for epoch in state.history],
     }
 
 
-def _restore(path: Path, model: nn.Module, optimizer: Any, shuffling: torch.Generator) -> TrainingState:
+def all_generators(fabric: Fabric) -> dict[str, list[Tensor]]:
+    """States of the global generators of every process, in the order of their ranks: the CPU's, and that of the process' CUDA device."""
+    on_cuda = fabric.device.type == "cuda"
+    own = {"random": torch.get_rng_state(), **({"random_cuda": torch.cuda.get_rng_state(fabric.device)} if on_cuda else {})}
+    found: dict[str, list[Tensor]] = {"random": [], "random_cuda": []}
+    for name, state in own.items():
+        # (processes, bytes); gathering goes over the device that Fabric's processes talk through
+        gathered: Any = fabric.all_gather(state.to(fabric.device)) if fabric.world_size > 1 else state.unsqueeze(0)
+        found[name] = [row.clone() for row in gathered.cpu()]
+    return found
+
+
+def _restore(path: Path, model: nn.Module, optimizer: Any, shuffling: torch.Generator, fabric: Fabric) -> TrainingState:
     """Continue from the file at `path`; everything in it is checked before anything is changed."""
     saved = load_state(path)
     unlike = f"{path} does not fit the network"
@@ -317,15 +341,21 @@ def _restore(path: Path, model: nn.Module, optimizer: Any, shuffling: torch.Gene
             check_weights(weights, wanted, unlike)
     check_optimizer(saved.optimizer, optimizer, path)
     history = checked(list[Epoch], saved.history, path, REPAIR)
-    for name, stored in (("shuffling", saved.shuffling), ("random", saved.random)):
+    if len(saved.random) != fabric.world_size:
+        raise ValueError(
+            f"a run of {len(saved.random)} processes must be resumed with as many (got {fabric.world_size}): "
+            "each has its own random numbers. Give the --devices and --num-nodes of the first session."
+        )
+    random = saved.random[fabric.global_rank]
+    for name, stored in (("shuffling", saved.shuffling), ("random", random)):
         try:
-            torch.Generator().set_state(stored)
+            torch.Generator().set_state(stored.clone())  # torch crashes on the state of a generator that is a view
         except (RuntimeError, TypeError):
             raise ValueError(f"{path}, field `{name}`: must be the state of a generator of random numbers. {REPAIR}") from None
     model.load_state_dict(saved.model)
     optimizer.load_state_dict(saved.optimizer)
     shuffling.set_state(saved.shuffling)
-    torch.set_rng_state(saved.random)
-    if saved.random_cuda and torch.cuda.is_available():
-        torch.cuda.set_rng_state_all(saved.random_cuda)
+    torch.set_rng_state(random.clone())
+    if saved.random_cuda and fabric.device.type == "cuda":
+        torch.cuda.set_rng_state(saved.random_cuda[fabric.global_rank], fabric.device)
     return TrainingState(**{name: getattr(saved, name) for name in _KEPT}, history=history, seconds=saved.seconds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import glob
 import json
 import os
 import tempfile
@@ -51,9 +52,14 @@ def write_json(path: str | os.PathLike[str], value: Any) -> None:
 
 def remove_with_leftovers(path: Path) -> None:
     """Delete a file, if it exists, and what processes that were killed while they wrote it left behind."""
-    for unfinished in path.parent.glob(f".{path.name}.????????"):  # the temporary names of :func:`replacing`
-        unfinished.unlink()
+    remove_leftovers(path)
     path.unlink(missing_ok=True)
+
+
+def remove_leftovers(path: Path) -> None:
+    """Delete what processes that were killed while they wrote `path` left behind."""
+    for unfinished in path.parent.glob(f".{glob.escape(path.name)}.????????"):  # the temporary names of :func:`replacing`
+        unfinished.unlink(missing_ok=True)
 
 
 class FolderInUseError(OSError):

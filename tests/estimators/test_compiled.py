@@ -13,6 +13,7 @@ import pytest
 from graph_lists import rings_and_paths
 
 import graph2tens as g2t
+from graph2tens.backends import fixed_order
 from graph2tens.sklearn import GraphTensFeatures, GraphTensKernel, compiled
 
 WITHOUT_A_CACHE = """
@@ -61,5 +62,5 @@ def test_loops_are_compiled_for_one_type_whatever_they_are_given(options):
     np.testing.assert_array_equal(features.transform(graphs[:2]), expected[:2])
     GraphTensFeatures(functionals="exact").fit_transform(graphs)
     GraphTensKernel(walk_length=2).fit_transform(graphs)
-    loops = [*compiled.VERSIONS.values(), compiled.walk_levels, compiled.normalise, compiled.wave, compiled.pool]
-    assert [len(loop.dispatcher.signatures) for loop in loops] == [1] * 6
+    loops = [*compiled.VERSIONS.values(), *fixed_order._loops("float32", "int64"), compiled.normalise, compiled.wave, compiled.pool]
+    assert [len(loop.dispatcher.signatures) for loop in loops] == [1] * 7

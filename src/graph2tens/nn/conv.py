@@ -139,7 +139,10 @@ class WalkConv(torch.nn.Module):
         self, x: Tensor, edge_index: Tensor | RandomWalk, edge_weight: Tensor | None = None, edge_attr: Tensor | None = None
     ) -> Tensor:
         """New attributes (|V|, out_channels); see the class for the arguments."""
-        z = self.functionals(x, edge_index, edge_weight, edge_attr)
+        return self.combine(self.functionals(x, edge_index, edge_weight, edge_attr))
+
+    def combine(self, z: Tensor) -> Tensor:
+        """Functionals (|V|, M, R) to new attributes (|V|, out_channels), node by node: norm and mixing."""
         z = (self._norm(z) if self.normalize else z).flatten(1)
         scale, shift = self.norm_weight, self.norm_bias
         if self.mix_weight is None:

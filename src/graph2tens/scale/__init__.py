@@ -8,6 +8,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .huge.features import FeaturesOnDisk as FeaturesOnDisk
+    from .huge.features import low_rank_features as low_rank_features
+    from .huge.features import open_features as open_features
+    from .huge.graph import GraphOnDisk as GraphOnDisk
+    from .huge.layers import apply_network as apply_network
+    from .huge.sampler import WalkSampler as WalkSampler
     from .many.arrow import transform_arrow as transform_arrow
     from .many.fitted import load_features as load_features
     from .many.fitted import save_features as save_features
@@ -22,6 +28,10 @@ if TYPE_CHECKING:
 
 # Names are loaded on first use: tables want pyarrow, which features of one huge graph can do without.
 _HOMES = {
+    "huge.features": ("FeaturesOnDisk", "low_rank_features", "open_features"),
+    "huge.graph": ("GraphOnDisk",),
+    "huge.layers": ("apply_network",),
+    "huge.sampler": ("WalkSampler",),
     "many.arrow": ("transform_arrow",),
     "many.fitted": ("load_features", "save_features"),
     "many.job": ("Job", "Progress", "Summary", "apply_features", "plan_features"),

@@ -5,8 +5,8 @@ the library behind it. Features that a classifier was fitted to must not depend 
 is computed from its own row by additions and products in a fixed order, which IEEE arithmetic makes reproducible bit for bit, whatever the
 batch, the number of jobs, or the way LLVM vectorises. All loops run outside Python's global lock.
 
-Shapes: n nodes, M degrees, R functionals; ``a`` (n, M, R) projections, ``f`` (n, M, R) levels 1..M. Everything is float32, only
-:func:`project` takes float64 too. Arrays must be :func:`plain`.
+The recursion itself is in `backends/fixed_order.py`. Shapes: n nodes, M degrees, R functionals; ``f`` (n, M, R) levels 1..M. Everything is
+float32, only :func:`project` takes float64 too. Arrays must be :func:`plain`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ..backends.compiling import Compiled, specialised
@@ -58,59 +57,6 @@ def _project(x, vectors, out):  # type: ignore[no-untyped-def]  # pragma: no cov
                 out1[r] = (((out1[r] + x10 * u0) + x11 * u1) + x12 * u2) + x13 * u3
                 out2[r] = (((out2[r] + x20 * u0) + x21 * u1) + x22 * u2) + x23 * u3
                 out3[r] = (((out3[r] + x30 * u0) + x31 * u1) + x32 * u2) + x33 * u3
-
-
-def _walk_levels(a, tau, row_ptr, col, p, c, length, increments, start, f, new):  # type: ignore[no-untyped-def]  # pragma: no cover
-    r"""The recursion of :func:`graph2tens.low_rank_features`, from projections; returns whichever of `f` and `new` holds the result.
-
-    `tau` (M, R) are the projections of the time coordinate (zeros without time), `c` the coefficients :math:`c_0..c_M`.
-    """
-    n, M, R = a.shape
-    C = np.empty((M, R), dtype=a.dtype)
-    h = np.empty(R, dtype=a.dtype)
-    f[:] = 0
-    for t in range(length, 0, -1):
-        clock = np.float32(1 if increments else t)
-        for i in range(n):
-            new[i] = 0
-            for entry in range(row_ptr[i], row_ptr[i + 1]):
-                j = col[entry]
-                weight = p[entry]
-                for q in range(M):
-                    target, own, steady, mine = a[j, q], a[i, q], tau[q], C[q]
-                    if increments:
-                        for r in range(R):
-                            mine[r] = (target[r] - own[r]) + clock * steady[r]
-                    else:
-                        for r in range(R):
-                            mine[r] = target[r] + clock * steady[r]
-                for m in range(1, M + 1):
-                    _horner(m, C, f[j], c, h)
-                    total = new[i, m - 1]
-                    for r in range(R):
-                        total[r] += weight * h[r]
-        f, new = new, f
-    if start:
-        for i in range(n):
-            for m in range(1, M + 1):
-                _horner(m, a[i], f[i], c, h)
-                total = new[i, m - 1]
-                for r in range(R):
-                    total[r] = h[r]
-        f, new = new, f
-    return f
-
-
-@njit(nogil=True, inline="always")  # becomes part of its caller, so there is nothing of its own to keep on disk
-def _horner(m, C, f, c, h):  # type: ignore[no-untyped-def]  # pragma: no cover
-    r"""h = :math:`f_m + C_{M-m+1} (c_1 f_{m-1} + C_{M-m+2} (c_2 f_{m-2} + \dots + C_M c_m))` for all R functionals."""
-    M, R = C.shape
-    for r in range(R):
-        h[r] = c[m]
-    for s in range(m - 1, -1, -1):
-        factor, lower, scale = C[M - m + s], f[m - s - 1], c[s]
-        for r in range(R):
-            h[r] = scale * lower[r] + factor[r] * h[r]
 
 
 def _normalise(f, out):  # type: ignore[no-untyped-def]  # pragma: no cover
@@ -159,4 +105,4 @@ def _pool(x, node_ptr, out):  # type: ignore[no-untyped-def]  # pragma: no cover
 
 
 VERSIONS: dict[str, Compiled] = {dtype: specialised(_project, f"features {dtype}") for dtype in ("float32", "float64")}
-walk_levels, normalise, wave, pool = (specialised(loop, "features") for loop in (_walk_levels, _normalise, _wave, _pool))
+normalise, wave, pool = (specialised(loop, "features") for loop in (_normalise, _wave, _pool))

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ..backends import fixed_order
 from ..walks import random_walk
 from . import compiled
 from .inputs import OneGraph
@@ -149,11 +150,15 @@ def apply_layers(
             # one product for all degrees of the group's functionals
             vectors = np.ascontiguousarray(components[:, channels, columns].transpose(1, 0, 2))
             a[:, :, columns] = _project(x, channels, vectors.reshape(channels.size, -1)).reshape(n, M, -1)
-        coefficients = np.array([1 / math.factorial(m) for m in range(M + 1)], dtype=np.float32)
-        increments, start = bool(increments), bool(zero_start or not increments)
-        f = compiled.walk_levels(
-            *(a, compiled.plain(tau), walks.row_ptr, walks.col, walks.probabilities, coefficients, int(length), increments, start),
-            *(np.empty_like(a), np.empty_like(a)),
+        coefficients = np.repeat(np.array([[1 / math.factorial(m)] for m in range(M + 1)], dtype=np.float32), R, axis=1)
+        f = fixed_order.walk(
+            fixed_order.Pattern(walks.row_ptr, walks.col, walks.probabilities),
+            a,
+            tau,
+            coefficients,
+            length=int(length),
+            increments=bool(increments),
+            offset=np.zeros((M, R), dtype=np.float32) if zero_start or not increments else None,
         )
         x = np.empty((n, M * R), dtype=np.float32)
         compiled.normalise(f, x)

@@ -22,11 +22,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...checks import check_integer
 from ...datasets import AttributeScaler
+from ...files import replacing
 from ...sklearn import GraphTensFeatures
 from ...sklearn.edge_nodes import EdgeNodes
 from ...sklearn.encoding import Encoder
 from ...sklearn.random_features import Layer
-from ..writing import write_whole
 
 FORMAT = 1
 KEY = "graph2tens"  # of the JSON text in the header; one key alone, so that equal estimators are equal bytes
@@ -40,7 +40,8 @@ def save_features(features: GraphTensFeatures, path: str | Path) -> str:
         TypeError: for labels that JSON cannot hold: they must be numbers, strings or booleans.
     """
     content = features_bytes(features)
-    write_whole(Path(path), content)
+    with replacing(path) as stream:
+        stream.write(content)
     return hashlib.sha256(content).hexdigest()
 
 

@@ -21,10 +21,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...checks import check_integer
+from ...files import remove_leftovers, replacing
 from ...sklearn import GraphTensFeatures
 from ...training.provenance import cores
 from ..engines import check_engine, run_tasks
-from ..writing import remove_unfinished, write_whole
 from .arrow import DTYPES, output_schema, transform_rows
 from .fitted import features_bytes, load_features
 from .task import Done, Settings, Shard, apply_to_shard, expected_facts, facts_of, one_thread, rows_of
@@ -146,7 +146,7 @@ class Job:
                 on_progress(self._progress(done, before, time.perf_counter() - started))
         for shard in self.shards:
             for path in (Path(shard.target), Path(shard.errors)):
-                remove_unfinished(path.parent, path.name)
+                remove_leftovers(path)
         return Summary(
             graphs=sum(one.rows for one in done),
             errors=sum(one.errors for one in done),
@@ -268,7 +268,8 @@ def write_features_once(out: Path, features: GraphTensFeatures) -> None:
     """The estimator beside its features."""
     path, content = out / FEATURES, features_bytes(features)
     if not path.exists() or path.read_bytes() != content:  # another one was refused when the job was planned
-        write_whole(path, content)
+        with replacing(path) as stream:
+            stream.write(content)
 
 
 def _check_folder(job: Job) -> None:

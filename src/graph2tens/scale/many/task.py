@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 
+from ...files import replacing
 from ...sklearn import GraphTensFeatures
-from ..writing import replacing
 from .arrow import Failure, output_schema, transform_rows
 from .fitted import load_features
 
@@ -107,8 +107,8 @@ def _write(features: GraphTensFeatures, shard: Shard, settings: Settings) -> tup
         schema = output_schema(features, given, settings.dtype)
         group = max(16, GROUP_BYTES // (int(features.n_features_out_) * (2 if settings.dtype == "float16" else 4)))
         rows, failures, digest = 0, list[Failure](), hashlib.sha256()
-        with replacing(target) as unfinished:
-            with pq.ParquetWriter(unfinished, schema, compression="none", use_dictionary=False, write_statistics=["id"]) as writer:
+        with replacing(target) as stream:
+            with pq.ParquetWriter(stream, schema, compression="none", use_dictionary=False, write_statistics=["id"]) as writer:
                 first = shard.first
                 for batch in rows_of(file, shard.first, shard.last, group):
                     made, wrong = transform_rows(features, batch, settings.dtype)
@@ -130,8 +130,8 @@ def _write_errors(path: Path, name: str, failures: list[Failure]) -> None:
         path.unlink(missing_ok=True)  # of a run that ended between the two files, when the input was another
         return
     columns = [[name] * len(failures), *([getattr(failure, key) for failure in failures] for key in ("row", "id", "message"))]
-    with replacing(path) as unfinished:
-        pq.write_table(pa.table([pa.array(column) for column in columns], schema=ERRORS), unfinished)
+    with replacing(path) as stream:
+        pq.write_table(pa.table([pa.array(column) for column in columns], schema=ERRORS), stream)
 
 
 def rows_of(file: pq.ParquetFile, first: int, last: int, size: int) -> Iterator[pa.RecordBatch]:

@@ -1,0 +1,274 @@
+"""What `graph2tens.scale` takes: ``python -m benchmarks.scale many|huge|build|sampler|train --help``.
+
+Everything that is made goes to a temporary folder and is deleted. Processor seconds are the measure on a machine that does other work too;
+speed-ups between numbers of workers mean something on a quiet one only, so the load is printed beside them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+PER_FILE = 2000
+
+
+def molecule_table(count: int, first: int, rng: np.random.Generator) -> Any:
+    """Graphs like molecules, 25.0 nodes and 52.9 directed edges on average: trees with some rings, and labels of atoms."""
+    import pyarrow as pa
+
+    sizes = rng.integers(15, 36, count)
+    starts = np.cumsum(sizes) - sizes
+    graph = np.repeat(np.arange(count), sizes)
+    node = np.arange(sizes.sum()) - starts[graph]
+    inner = node > 0
+    child, owner = node[inner], graph[inner]
+    parent = child - 1 - (rng.random(child.size) * np.minimum(child, 4)).astype(np.int64)
+    rings = rng.integers(0, 6, count)
+    ring_owner = np.repeat(np.arange(count), rings)
+    ends = (rng.random((2, ring_owner.size)) * sizes[ring_owner]).astype(np.int64)
+    ends, ring_owner = ends[:, ends[0] != ends[1]], ring_owner[ends[0] != ends[1]]
+    src = np.concatenate([child, parent, ends[0], ends[1]])
+    dst = np.concatenate([parent, child, ends[1], ends[0]])
+    order = np.argsort(np.concatenate([owner, owner, ring_owner, ring_owner]), kind="stable")
+    edges = np.bincount(np.concatenate([owner, owner, ring_owner, ring_owner]), minlength=count)
+
+    def lists(values: Any, lengths: Any) -> Any:
+        return pa.ListArray.from_arrays(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32), pa.array(values.astype(np.int32)))
+
+    labels = rng.choice(9, sizes.sum(), p=[0.6, 0.12, 0.12, 0.05, 0.03, 0.03, 0.02, 0.02, 0.01])
+    columns = {
+        "id": np.arange(first, first + count),
+        "num_nodes": sizes.astype(np.int32),
+        "src": lists(src[order], edges),
+        "dst": lists(dst[order], edges),
+        "label": lists(labels, sizes),
+        "y": rng.integers(0, 2, count),
+    }
+    return pa.table(columns)
+
+
+def many(graphs: int, engines: list[str], layers: int, functionals: int, waves: int, folder: Path) -> None:
+    """Features of many graphs, by each engine, against one process: bits, processor time, wall time, memory."""
+    import pyarrow.parquet as pq
+
+    from graph2tens.scale import apply_features, check_features
+    from graph2tens.scale.many.rows import graphs_of_rows
+    from graph2tens.sklearn import GraphTensFeatures
+
+    rng = np.random.default_rng(0)
+    (folder / "in").mkdir()
+    for first in range(0, graphs, PER_FILE):
+        pq.write_table(molecule_table(min(PER_FILE, graphs - first), first, rng), folder / "in" / f"{first:08d}.parquet")
+    sample = graphs_of_rows(pq.read_table(folder / "in" / "00000000.parquet").to_batches()[0])
+    features = GraphTensFeatures(n_layers=layers, n_functionals=functionals, n_waves=waves, random_state=0).fit(sample)
+    say(f"{graphs:,} graphs, {features.n_features_out_} columns, {-(-graphs // PER_FILE)} files")
+    reference: dict[str, bytes] = {}
+    for entry in engines:
+        engine, workers = entry.split(":")
+        out = folder / entry.replace(":", "-")
+        with Memory() as memory:
+            summary = apply_features(features, folder / "in", out, engine=engine, workers=int(workers))
+        found = digests(out)
+        reference = reference or found
+        tenth = max(1, len(memory.seen) // 10)
+        early, late = (np.median(part or [0]) for part in (memory.seen[tenth : 2 * tenth], memory.seen[-tenth:]))
+        say(
+            f"{engine:6} {workers} workers: {summary.processor_seconds:7.1f} processor s in tasks, {summary.seconds:7.1f} s, "
+            f"{graphs / summary.seconds:6.0f} graphs/s, memory of all workers {max(memory.seen, default=0) / 2**20:.0f} MiB at most, "
+            f"second tenth {early / 2**20:.0f}, last tenth {late / 2**20:.0f}; {'equal' if found == reference else 'OTHER'} bytes"
+        )
+        if entry == engines[-1]:
+            say(f"check: {check_features(out, folder / 'in').problems or 'no problems'}")
+        if entry != engines[0]:
+            shutil.rmtree(out)
+
+
+class Memory:
+    """Private memory of this process and all its children, twice a second."""
+
+    def __enter__(self) -> Memory:
+        self.seen: list[int] = []
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        import psutil
+
+        while not self._stop.wait(0.5):
+            total = 0
+            for process in [psutil.Process(), *psutil.Process().children(recursive=True)]:
+                try:
+                    total += process.memory_info().rss - process.memory_info().shared
+                except psutil.Error:
+                    continue
+            self.seen.append(total)
+
+
+def digests(folder: Path) -> dict[str, bytes]:
+    import hashlib
+
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).digest() for path in sorted(folder.rglob("*")) if path.is_file()
+    }
+
+
+def random_edges(nodes: int, edges: int, seed: int = 0) -> Any:
+    """Chunks of a directed graph in which few nodes are the target of many edges, as in citation graphs."""
+
+    def chunks() -> Any:
+        rng = np.random.default_rng(seed)
+        for start in range(0, edges, 2**22):
+            size = min(2**22, edges - start)
+            yield rng.integers(0, nodes, size), (nodes * rng.random(size) ** 2).astype(np.int64)
+
+    return chunks
+
+
+def build(nodes: int, edges: int, folder: Path) -> Any:
+    """Edges -> graph on disk."""
+    from graph2tens.scale import GraphOnDisk
+
+    GraphOnDisk.build(random_edges(100, 100), folder / "warm", num_nodes=100)
+    before, started = peak(), time.process_time()
+    drawing = time.process_time()
+    for _ in random_edges(nodes, edges)():
+        pass
+    drawing = time.process_time() - drawing
+    started = time.process_time()
+    graph = GraphOnDisk.build(random_edges(nodes, edges), folder / "graph", num_nodes=nodes)
+    seconds = time.process_time() - started - 2 * drawing
+    say(f"{graph}: {seconds:.1f} processor s, {seconds / edges * 1e6:.3f} us per edge; {(peak() - before) / edges:.1f} bytes per edge")
+    return graph
+
+
+def huge(nodes: int, edges: int, rank: int, memory: str, threads: int, checked: int, folder: Path) -> None:
+    """All features of one huge graph, checked against the reference on some nodes by their exact neighbourhoods."""
+    from graph2tens.scale import low_rank_features
+
+    graph = build(nodes, edges, folder)
+    rng = np.random.default_rng(1)
+    x = np.lib.format.open_memmap(folder / "x.npy", mode="w+", dtype=np.float32, shape=(nodes, 16))
+    for first in range(0, nodes, 2**18):
+        x[first : first + 2**18] = rng.standard_normal((min(2**18, nodes - first), 16), dtype=np.float32)
+    x.flush()
+    components = (rng.standard_normal((2, 16, rank)) / 4).astype(np.float32)
+    started, wall = time.process_time(), time.perf_counter()
+    z = low_rank_features(folder / "x.npy", graph, components, length=5, out=folder / "z", memory=memory, threads=threads)
+    say(
+        f"{z}: {time.process_time() - started:.1f} processor s, {time.perf_counter() - wall:.1f} s, peak {peak() / 2**30:.2f} GiB, "
+        f"{sum(path.stat().st_size for path in (folder / 'z').iterdir()) / 1e9:.1f} GB on disk"
+    )
+    error, size = compare(graph, folder / "x.npy", components, z, rng.choice(nodes, checked, replace=False))
+    say(f"{checked} nodes by their 5-hop neighbourhoods in double precision: largest error {error:.1e} of values up to {size:.1f}")
+
+
+def compare(graph: Any, x: Path, components: Any, z: Any, chosen: Any) -> tuple[float, float]:
+    """The reference in double precision on what walks from a node can reach, ten nodes at a time."""
+    import torch
+
+    from graph2tens import low_rank_features, random_walk
+
+    attributes = np.load(x, mmap_mode="r")
+    worst = size = 0.0
+    for part in np.array_split(chosen, max(1, len(chosen) // 10)):
+        nodes = frontier = np.unique(part)
+        for _ in range(5):
+            around = np.unique(np.concatenate([graph.neighbours(i) for i in frontier]))
+            frontier = np.setdiff1d(around, nodes, assume_unique=True)
+            nodes = np.union1d(nodes, frontier)
+        inside = np.setdiff1d(nodes, frontier, assume_unique=True)  # the last ones are reached, not left
+        steps = [(i, graph.neighbours(i), slice(graph.row_ptr[i], graph.row_ptr[i + 1])) for i in inside]
+        edges = np.stack([np.concatenate([np.full(len(to), i) for i, to, _ in steps]), np.concatenate([to for _, to, _ in steps])])
+        p = graph.probabilities
+        weight = None if p is None else torch.from_numpy(np.concatenate([p[entries] for _, _, entries in steps]).astype(np.float64))
+        local = torch.from_numpy(np.searchsorted(nodes, edges))
+        walk = random_walk(local, nodes.size, weight)
+        values = torch.from_numpy(attributes[nodes].astype(np.float64))
+        expected = low_rank_features(values, walk, torch.from_numpy(components).double(), length=5, backend="torch")
+        found = expected[torch.from_numpy(np.searchsorted(nodes, part))].numpy()
+        worst, size = max(worst, float(np.abs(found - z[part]).max())), max(size, float(np.abs(found).max()))
+    return worst, size
+
+
+def sampler(nodes: int, edges: int, folder: Path) -> None:
+    """Time of a batch of 1,024 seeds with fan-outs 10, 10, 5."""
+    import torch
+    from torch_geometric.sampler import NodeSamplerInput
+
+    from graph2tens.scale import WalkSampler
+
+    torch.set_num_threads(1)
+    draw = WalkSampler(build(nodes, edges, folder), [10, 10, 5], seed=0)
+    seconds, sizes = [], []
+    for number in range(20):
+        seeds = torch.randperm(nodes, generator=torch.Generator().manual_seed(number))[:1024]
+        started = time.process_time()
+        sizes.append(draw.sample_from_nodes(NodeSamplerInput(None, seeds)).node.numel())
+        seconds.append(time.process_time() - started)
+    say(f"1,024 seeds, fan-outs 10, 10, 5: {np.median(seconds) * 1e3:.0f} ms of processor per batch of {np.mean(sizes):.0f} nodes")
+
+
+def train(epochs: int, folder: Path) -> None:
+    """NCI1 with one process of one thread, and with two such processes that share every batch."""
+    took = {}
+    for devices in (1, 2):
+        command = [sys.executable, "-W", "ignore", "-m", "graph2tens", "train", "NCI1", "--epochs", str(epochs), "--devices", str(devices)]
+        command += ["--device", "cpu", "--threads", "1", "--no-report", "--json", "--out", str(folder / str(devices))]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        record = json.loads(done.stdout.splitlines()[-1])
+        took[devices] = record["seconds_per_epoch"]
+        say(f"{devices} processes: {record['seconds_per_epoch']:.2f} s per epoch, test accuracy {record['test_accuracy']}")
+    say(f"two processes take {took[2] / took[1]:.2f} of the time of one")
+
+
+def peak() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def say(text: str) -> None:
+    print(f"[load {os.getloadavg()[0]:.1f}] {text}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--folder", help="where temporary folders are made")
+    commands = parser.add_subparsers(dest="command", required=True)
+    options: dict[str, dict[str, Any]] = {
+        "many": {"graphs": 200_000, "engines": "local:1,local:2,dask:2", "layers": 3, "functionals": 64, "waves": 128},
+        "huge": {"nodes": 10**7, "edges": 10**8, "rank": 64, "memory": "7GiB", "threads": 2, "checked": 1000},
+        "build": {"nodes": 2_500_000, "edges": 10**7},
+        "sampler": {"nodes": 2_500_000, "edges": 10**7},
+        "train": {"epochs": 3},
+    }
+    for name, defaults in options.items():
+        command = commands.add_parser(name, help=globals()[name].__doc__)
+        for option, value in defaults.items():
+            command.add_argument(f"--{option}", type=type(value), default=value)
+    given = vars(parser.parse_args())
+    function, place = globals()[given.pop("command")], given.pop("folder")
+    if "engines" in given:
+        given["engines"] = given["engines"].split(",")
+    with tempfile.TemporaryDirectory(dir=place) as folder:
+        function(**given, folder=Path(folder))
+
+
+if __name__ == "__main__":
+    main()

@@ -16,6 +16,7 @@ from graph2tens.scale.many.fitted import KEY, features_bytes
 OPTIONS = {
     "usual": {},
     "time, both poolings": {"time": True, "pooling": "both", "walk_length": 2},
+    "structure": {"structure": "rings,returns"},
     "exact": {"functionals": "exact", "degree_attribute": False},
     "wide": {"n_functionals": 200, "degree": 3},  # several groups of channels
     "no layers": {"n_layers": 0},

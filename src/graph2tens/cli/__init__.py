@@ -22,6 +22,7 @@ from .options import set_limits
 from .predict import predict
 from .report import report
 from .reproduce import reproduce
+from .scale import scale
 from .train import train
 
 
@@ -120,4 +121,5 @@ def main(
 
 for command in (train, fit, predict, explain, reproduce, report, features, classify, info):
     app.command()(command)
+app.add_typer(scale, name="scale")
 set_limits(app)

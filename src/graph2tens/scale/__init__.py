@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .many.job import apply_features as apply_features
     from .many.job import plan_features as plan_features
     from .many.rows import rows_of_graphs as rows_of_graphs
+    from .many.sample import fit_features as fit_features
     from .many.table import check_features as check_features
     from .many.table import read_features as read_features
 
@@ -36,6 +37,7 @@ _HOMES = {
     "many.fitted": ("load_features", "save_features"),
     "many.job": ("Job", "Progress", "Summary", "apply_features", "plan_features"),
     "many.rows": ("rows_of_graphs",),
+    "many.sample": ("fit_features",),
     "many.table": ("check_features", "read_features"),
 }
 

@@ -69,7 +69,7 @@ def output_schema(features: GraphTensFeatures, given: pa.Schema, dtype: str) -> 
     """The columns of features made of a table with the columns `given`."""
     if dtype not in DTYPES:
         raise ValueError(f"`dtype` must be one of {', '.join(map(repr, DTYPES))} (got {dtype!r}).")
-    if features.pooling is None:
+    if features.settings_["pooling"] is None:
         raise ValueError("`features` must pool the nodes of a graph into one row (got pooling=None, a row for every node).")
     if "id" not in given.names:
         raise ValueError(f"a table of graphs must have the column id (got {', '.join(given.names)}).")

@@ -60,7 +60,7 @@ def features_bytes(features: GraphTensFeatures) -> bytes:
     """The content of the file."""
     check_is_fitted(features)
     arrays: dict[str, NDArray[Any]] = {}
-    parameters = dict(features.get_params(deep=False))
+    parameters = {**features.get_params(deep=False), **features.settings_}  # as they were when it was fitted
     if not isinstance(parameters["random_state"], SCALARS):
         parameters["random_state"] = None  # a generator has done its work: the functionals are drawn
     encoder = {field.name: _pack(getattr(features.encoder_, field.name), f"encoder.{field.name}", arrays) for field in fields(Encoder)}
@@ -121,6 +121,7 @@ def _from_file(path: Path) -> GraphTensFeatures:
     arrays = load_arrays(path.read_bytes())
     features = GraphTensFeatures(**_parameters(described["parameters"]))
     features._check_arguments()
+    features.freeze()
     features.freeze()
     features.edge_nodes_ = _edge_nodes(described["edge_nodes"])
     features.encoder_ = _encoder(described["encoder"], arrays)

@@ -10,7 +10,7 @@ import pytest
 from graph2tens.molecules.answers import ranked, tabulate, write
 from graph2tens.molecules.data import measured, read_molecules
 from graph2tens.molecules.explain import shares
-from graph2tens.molecules.model import MoleculeModel, cross_validate, molecule_features
+from graph2tens.molecules.model import MoleculeModel, cross_validate, molecule_features, near
 from graph2tens.molecules.novelty import Familiarity
 from graph2tens.molecules.samples import PROPERTY, SAMPLES, write_samples
 from graph2tens.molecules.tables import read_table
@@ -163,6 +163,17 @@ def test_no_class_of_a_file_is_made_unless_it_is_known(model, tmp_path, monkeypa
         MoleculeModel.load(tmp_path)
 
 
+def test_a_forged_model_fails_with_a_reason(model, tmp_path, monkeypatch):
+    model[0].save(tmp_path)
+    text = json.loads((tmp_path / "model.json").read_text())
+    estimator = dict(text["state"]["dict"])["estimator"]
+    estimator["fields"]["head_"]["fields"].pop("parts_")
+    monkeypatch.setattr("graph2tens.molecules.storage._checksum", lambda text: text.get("checksum"))
+    (tmp_path / "model.json").write_text(json.dumps(text))
+    with pytest.raises(ValueError, match="is damaged: it cannot predict"):
+        MoleculeModel.load(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("text", "targets", "options", "said"),
     [
@@ -202,3 +213,13 @@ def test_a_large_ring_is_not_taken_for_a_small_one():
     assert nearest == ["O=C1CCCCC1"] * 2
     assert similarity[0] < 0.9
     assert similarity[1] == 1
+
+
+def test_widths_are_narrowed_down_by_some_molecules(model, monkeypatch):
+    monkeypatch.setattr("graph2tens.molecules.model.ENOUGH_FOR_WIDTH", 40)
+    _, data = model
+    made = MoleculeModel.fit(data, features=molecule_features(**SMALL))
+    assert 2 <= len(made.estimator.gamma) <= 3
+    assert made.estimator.head_.gamma_ in made.estimator.gamma
+    assert near([0.1], (1.0, 0.3, 0.1, 0.03)) == [0.03, 0.1, 0.3]
+    assert near([0.03, 1.0], (1.0, 0.3, 0.1, 0.03)) == [0.03, 0.1, 0.3, 1.0]

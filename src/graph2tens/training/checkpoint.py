@@ -81,6 +81,8 @@ class StoredState:
     def __post_init__(self) -> None:
         if len(self.history) != self.epoch or self.best_epoch > self.epoch:
             raise ValueError(f"`history` must have {self.epoch} epochs, and the best epoch, {self.best_epoch}, must be one of them")
+        if self.diverged and not self.diverged.startswith("training diverged"):
+            raise ValueError("`diverged` must be empty or say what happened")
         if not math.isfinite(self.seconds):
             raise ValueError("`seconds` must be finite")
 

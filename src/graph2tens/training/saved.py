@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,8 +88,8 @@ class Description:
     def __post_init__(self) -> None:
         if len(self.scaler.shift) != self.in_channels or len(self.scaler.scale) != self.in_channels:
             raise ValueError(f"`scaler` must have a shift and a scale for each of the {self.in_channels} attributes (`in_channels`)")
-        if not all(map(math.isfinite, (*self.scaler.shift, *self.scaler.scale))):
-            raise ValueError("`scaler` must be finite")
+        if not np.isfinite(np.array([self.scaler.shift, self.scaler.scale])).all() or max(map(abs, self.scaler.scale), default=0) > 1e38:
+            raise ValueError("`scaler` must be finite, also in single precision")
         if len(self.class_names) != self.out_channels:
             raise ValueError(f"`class_names` must name {self.out_channels} classes (`out_channels`), got {len(self.class_names)}")
         if self.encoding.num_attributes < 0 or not all(-(2**53) <= label <= 2**53 for label in self.encoding.classes):

@@ -88,7 +88,8 @@ class Description:
     def __post_init__(self) -> None:
         if len(self.scaler.shift) != self.in_channels or len(self.scaler.scale) != self.in_channels:
             raise ValueError(f"`scaler` must have a shift and a scale for each of the {self.in_channels} attributes (`in_channels`)")
-        if not np.isfinite(np.array([self.scaler.shift, self.scaler.scale])).all() or max(map(abs, self.scaler.scale), default=0) > 1e38:
+        shift, scale = np.array(self.scaler.shift), np.array(self.scaler.scale)
+        if not bool(((np.abs(scale) < 1e38) & (np.abs(shift) < 1e38 / np.maximum(np.abs(scale), 1))).all()):
             raise ValueError("`scaler` must be finite, also in single precision")
         if len(self.class_names) != self.out_channels:
             raise ValueError(f"`class_names` must name {self.out_channels} classes (`out_channels`), got {len(self.class_names)}")

@@ -14,12 +14,12 @@ much the same walks, so that a group of atoms tells more than each of them.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 from torch_geometric.data import Data
 
 from .model import MoleculeModel
@@ -66,11 +66,11 @@ def shares(model: MoleculeModel, graph: Data, target: int = 0) -> Shares:
     """The share of each atom and bond of a molecule in the prediction of a target (or class)."""
     features = model.estimator.features_
     expansion, scale, shift = expand(model.estimator.head_, target)
-    rows = clone(features).set_params(pooling=None)
-    rows.__dict__.update({name: value for name, value in vars(features).items() if name.endswith("_")})
+    rows = copy(features)  # the same fitted features, a row for each node
+    rows.pooling, rows.settings_ = None, {**features.settings_, "pooling": None}
     nodes = rows.transform([graph]).astype(np.float64)
     count = len(nodes)
-    divisor = {"sum": 1.0, "mean": float(count), "sqrt": float(np.sqrt(count))}[features.pooling]
+    divisor = {"sum": 1.0, "mean": float(count), "sqrt": float(np.sqrt(count))}[features.settings_["pooling"]]
     ways = (nodes / divisor - shift / count) * scale
     end = ways.sum(axis=0)
     times, weights = np.polynomial.legendre.leggauss(POINTS)

@@ -15,7 +15,7 @@ from pathlib import Path
 CHANGES = {"os.rename": (0, 1), "os.remove": (0,), "os.mkdir": (0,), "os.rmdir": (0,), "os.truncate": (0,), "os.chmod": (0,)}
 CHANGES |= {"os.link": (1,), "os.symlink": (1,), "shutil.rmtree": (0,), "shutil.move": (0, 1), "shutil.copyfile": (1,)}
 RUNS = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.fork", "os.forkpty", "pty.spawn", "socket.connect"}
-OWN = ("__pycache__", "/proc/self/", "/dev/null")  # compiled code, the reset of the peak memory
+OWN = ("__pycache__", "/proc/self/", "/dev/null", "/dev/full")  # compiled code, the reset of the peak memory, devices that options name
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 _folder: str | None = None

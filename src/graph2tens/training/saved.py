@@ -51,15 +51,23 @@ class SavedModel:
             )
         if (dataset.task == "node") != (self.task == "node"):
             raise ValueError(f"the model classifies {self.task}s, but {dataset.name} has a class for each {dataset.task}.")
-        if self.task == "node":
-            outputs = self.network(*graph_inputs(dataset, self.scaler, self.network))
-        else:
-            options = walk_options(self.network)
-            graphs = CollatedGraphs(dataset.graphs, scaler=self.scaler, **(options or {}))
-            batches = (as_batch(batch, options is not None) for batch in graphs.batches(range(len(graphs)), batch_size))
-            outputs = torch.cat([self.network(*batch.inputs, **batch.keywords) for batch in batches])
+        try:
+            outputs = self._outputs(dataset, batch_size)
+        except ValueError as error:
+            if "finite" not in str(error):
+                raise
+            raise ValueError(f"{self.path} gives no finite numbers on {dataset.name}: the weights or the data are damaged.") from error
         probabilities: Tensor = outputs.double().softmax(1)
         return probabilities
+
+    def _outputs(self, dataset: GraphDataset, batch_size: int) -> Tensor:
+        if self.task == "node":
+            outputs: Tensor = self.network(*graph_inputs(dataset, self.scaler, self.network))
+            return outputs
+        options = walk_options(self.network)
+        graphs = CollatedGraphs(dataset.graphs, scaler=self.scaler, **(options or {}))
+        batches = (as_batch(batch, options is not None) for batch in graphs.batches(range(len(graphs)), batch_size))
+        return torch.cat([self.network(*batch.inputs, **batch.keywords) for batch in batches])
 
 
 @dataclass(frozen=True)

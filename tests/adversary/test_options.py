@@ -156,7 +156,8 @@ def test_a_place_that_is_no_folder_is_refused_by_the_option_s_name(command, sand
     from graph2tens.cli import app
 
     sandbox.fresh()
-    others = [part for one in command.parameters if one.required and one.name != "out" for part in [*one.flags[:1], str(sandbox.rings)]]
+    required = [one for one in command.parameters if one.required and one.name != "out"]
+    others = [part for one in required for part in [*one.flags[:1], "7" if one.kind is int else str(sandbox.rings)]]
     result = CliRunner().invoke(app, [*command.path, *others, "--out", "file/below.npz"])
     assert result.exit_code == 2
     assert "--out" in result.stderr

@@ -92,9 +92,9 @@ def test_recorded_splits_are_not_computed_again(tmp_path):
 
 def test_splits_that_were_recorded_before_say_so(tmp_path):
     folder = write_tu(tmp_path / "DATA", "node_labels")
-    assert "recorded before" not in call("classify", folder, "--seeds", "0", "--out", tmp_path, *FAST).stdout
+    assert "recorded on" not in call("classify", folder, "--seeds", "0", "--out", tmp_path, *FAST).stdout
     shown = call("classify", folder, "--seeds", "0,1", "--out", tmp_path, *FAST).stdout.splitlines()
-    assert ["(recorded before)" in line for line in shown if " split " in line and "test" in line] == [True, False]
+    assert ["(recorded on 20" in line for line in shown if " split " in line and "test" in line] == [True, False]
 
 
 @pytest.mark.parametrize("seeds", ["0", "1"], ids=["the same split", "another split"])
@@ -188,19 +188,20 @@ def test_the_defaults_that_are_shown_are_those_of_the_features(command):
             said = option.show_default.split(";")[0]
             shown[ARGUMENTS[option.name]] = not said.startswith("no-") if option.secondary_opts else said
     assert shown.keys() == set(ARGUMENTS.values())
-    assert shown == {name: usual[name] if isinstance(usual[name], bool) else str(usual[name]) for name in shown}
+    assert shown == {name: usual[name] if isinstance(usual[name], bool) else str(usual[name]) or "none" for name in shown}
 
 
 def test_the_papers_numbers_stand_beside_ours_on_its_data(tmp_path, capsys):
     from graph2tens.cli.classify import _show_summary
 
-    run = {"model": "GraphTensFeatures+SVM", "variant": "base", "test_accuracy": 0.85, "seconds": 10.0}
-    _show_summary("NCI1", [run, {**run, "test_accuracy": 0.84}])
+    run = {"table": "features", "dataset": "NCI1", "model": "GraphTensFeatures+SVM", "variant": "base", "khop": 0, "protocol": "authors"}
+    run |= {"seed": 0, "epochs_limit": None, "test_accuracy": 0.85, "validation_accuracy": 0.86, "seconds": 10.0, "options": {}}
+    _show_summary([(run, True), ({**run, "seed": 1, "test_accuracy": 0.84}, True)])
     shown = capsys.readouterr().out
     assert "84.5 ± 0.7" in shown  # the deviation of a sample, as in reports
     assert "81.9 ± 1.2" in shown
     assert "GraphTrans" in shown
-    _show_summary("NCI1", [run])
+    _show_summary([(run, True)])
     assert "85.0 " in (shown := capsys.readouterr().out)
     assert "85.0 ±" not in shown  # one split has no deviation
 

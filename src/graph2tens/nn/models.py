@@ -114,12 +114,6 @@ class GraphTensNet(torch.nn.Module):
             if part is not None and hasattr(part, "reset_parameters"):
                 part.reset_parameters()
 
-    @torch.no_grad()
-    def start_at(self, outputs: Tensor) -> None:
-        """Answer `outputs` (out_channels,) to everything until something is learnt: the head's weights are 0, its bias is the answer."""
-        self.head.weight.zero_()
-        self.head.bias.copy_(outputs)
-
     def forward(
         self,
         x: Tensor,

@@ -95,12 +95,6 @@ def _build(
     return walk if edge_index.size(1) == given else replace(walk, edge_position=walk.edge_position[:given])
 
 
-def can_leave(walk: RandomWalk) -> Tensor:
-    """(n,) whether the walk has a step from the node to another one."""
-    others = walk.col != walk.row
-    return others.new_zeros(walk.num_nodes).index_put((walk.row,), others, accumulate=True)
-
-
 def edge_attributes(walk: RandomWalk, edge_attr: Tensor) -> Tensor:
     """Attributes (E, c) of the given edges -> of the walk's steps: parallel edges give their mean, added self-loops zeros."""
     given = walk.edge_position.numel()

@@ -17,7 +17,6 @@ from torch.nn.functional import layer_norm
 
 from .. import training
 from ..nn import G2TANConv, G2TNConv, GraphTensNet, WalkConv
-from ..nn.transition import can_leave
 from ..training.run import Networks
 from ..walks import RandomWalk
 from .rivals import RIVALS
@@ -73,7 +72,13 @@ class AuthorsG2TANConv(AuthorsConv, G2TANConv):
 
     def _pair(self, x: Tensor, walk: RandomWalk, bias: Tensor | None = None) -> Tensor:
         z = super()._pair(x, walk, bias)
-        return z if self.stay_put or self.increments else z.where(can_leave(walk)[:, None, None], 0)
+        return z if self.stay_put or self.increments else z.where(_can_leave(walk)[:, None, None], 0)
+
+
+def _can_leave(walk: RandomWalk) -> Tensor:
+    """(n,) whether the walk has a step from the node to another one."""
+    others = walk.col != walk.row
+    return others.new_zeros(walk.num_nodes).index_put((walk.row,), others, accumulate=True)
 
 
 def authors_net(in_channels: int, out_channels: int, *, conv: str, **options: Any) -> GraphTensNet:

@@ -42,9 +42,6 @@ class Training:
         keep_best: go back to the best weights even if there is no patience; without either the last weights count.
         watch: what "better" means, a lower validation ``loss`` or a better validation ``score``.
         watch_penalty: the watched loss contains the penalty.
-        start_at_shares: let the network answer with the classes' shares before it has learnt anything (it must have ``start_at``), and
-            let that answer compete as epoch 0 for the best weights. So few data cannot end worse than the most frequent class, as far as
-            validation data tell.
         optimiser: ``adam`` or ``adamw``.
         weight_decay: of the optimiser; a model with ``parameter_groups(weight_decay)`` decides which parameters decay.
         epsilon: of the optimiser; Keras has 1e-7 where PyTorch has 1e-8.
@@ -61,7 +58,6 @@ class Training:
     keep_best: bool = False
     watch: str = "loss"
     watch_penalty: bool = False
-    start_at_shares: bool = False
     optimiser: str = "adam"
     weight_decay: float = 0.0
     epsilon: float = 1e-8

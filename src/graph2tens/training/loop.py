@@ -148,8 +148,6 @@ def fit(
             elapsed = state.seconds + time.perf_counter() - session
             save_state(state_path, {**_snapshot(state, bare, optimizer, shuffling), **generators, "seconds": elapsed})
 
-    if training.start_at_shares and not resume:
-        _keep_if_better(state, bare, _watched(bare, task, training, evaluate(model, task.batches("validation"), task.objective)))
     if not resume:
         save()  # so that an interruption of the first epoch leaves something to continue from, too
     saved = time.monotonic()

@@ -114,6 +114,19 @@ def test_files_are_short_enough_to_read(path):
 
 
 @every_file
+def test_loops_are_written_in_python_with_few_arguments(path):
+    """No instructions of LLVM's own by hand, and no call in which arguments are told apart by their place alone."""
+    tree = ast.parse(path.read_text())
+    imported = {alias.name.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    imported |= {str(node.module).split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert "llvmlite" not in imported
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            required = len(node.args.posonlyargs) + len(node.args.args) - len(node.args.defaults)
+            assert required <= 12, f"{node.name} has {required} arguments that must be given"
+
+
+@every_file
 def test_every_file_says_what_it_is_for(path):
     assert ast.get_docstring(ast.parse(path.read_text())) or not path.read_text().strip()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from .backends import BACKENDS, HIGHEST_COMPILED_DEGREE, Problem, available_backends, choose
+from .backends import BACKENDS, Problem, available_backends, choose
 from .checks import check_coefficients, check_finite, check_floating, check_integer, transformed
 from .operators import check_attributes
 from .sequences import Variant
@@ -51,9 +51,10 @@ def low_rank_features(
         coefficients: :math:`c_1..c_M` of the lift, common or one set for each functional; :math:`1/m!` by default.
         bias: added to every projection :math:`\langle u, x_i\rangle`; it cancels in increments, and acts in the start factor and
             without increments.
-        backend: ``"auto"``, or one of the table in :mod:`graph2tens.backends`. Beyond degree 8, the highest that is compiled, ``"auto"``
-            takes ``"torch"``; inside ``torch.func`` (vmap, grad, jvp) it takes ``"reference"``, the only one that goes through.
-        recompute: keep few states between forward and backward and compute the others again: less memory, more time.
+        backend: ``"auto"``, or one of the table in :mod:`graph2tens.backends`. Inside ``torch.func`` (vmap, grad, jvp) ``"auto"`` takes
+            ``"reference"``, the only one that goes through.
+        recompute: with ``"torch"``, keep only the states between forward and backward and compute what lies between again: less memory,
+            more time. ``"numba"`` keeps no states in any case.
 
     Shapes:
         - **input:** x :math:`(|V|, d)`, components :math:`(M, d, R)` or with time :math:`(M, d + 1, R)`, time coordinate first,
@@ -84,10 +85,6 @@ def low_rank_features(
         recompute=bool(recompute),
     )
     name = choose(problem) if backend == "auto" or problem.is_empty else backend
-    if name == "numba" and degree > HIGHEST_COMPILED_DEGREE:
-        raise ValueError(
-            f"backend 'numba' is compiled up to degree {HIGHEST_COMPILED_DEGREE} (got {degree}). Take 'torch', or 'auto', which does so."
-        )
     if name != "reference" and transformed():
         raise NotImplementedError(
             f"backend {name!r} does not go through forward-mode differentiation and torch.func; use backend='reference' or 'auto' there."

@@ -10,9 +10,6 @@ from ..checks import transformed
 from . import numba_cpu, reference, torch_spmm
 from .problem import Problem as Problem
 
-HIGHEST_COMPILED_DEGREE = 8
-"""The chain of all levels is compiled as one piece of code; at degree 64 LLVM takes minutes over it."""
-
 BACKENDS: dict[str, Callable[[Problem], Tensor]] = {
     "reference": reference.features,
     "torch": torch_spmm.features,
@@ -26,10 +23,10 @@ def available_backends() -> list[str]:
 
 
 def choose(problem: Problem) -> str:
-    """The backend that ``"auto"`` stands for: `numba` on the CPU up to degree 8, `torch` elsewhere and beyond.
+    """The backend that ``"auto"`` stands for: `numba` on the CPU, `torch` elsewhere.
 
     `reference` where there is nothing to compute, and inside transforms of ``torch.func``, which only plain operators go through.
     """
     if problem.is_empty or transformed():
         return "reference"
-    return "numba" if problem.x.device.type == "cpu" and problem.degree <= HIGHEST_COMPILED_DEGREE else "torch"
+    return "numba" if problem.x.device.type == "cpu" else "torch"

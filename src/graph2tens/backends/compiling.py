@@ -110,6 +110,6 @@ def compiled(function: Callable[..., Any], version: str = "") -> Compiled:
 @cache
 def _fingerprint() -> str:
     """The sources of this folder, the processor and Numba itself."""
-    sources = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
+    sources = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.rglob("*.py")))
     machine = f"{numba.__version__} {cpu_target.target_context.codegen().magic_tuple()}"  # processor, its features, LLVM's triple
     return hashlib.sha256(sources + machine.encode()).hexdigest()[:16]

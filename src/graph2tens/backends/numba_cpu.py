@@ -1,135 +1,146 @@
-r"""The fused backend for CPUs: compiled loops over the CSR rows with a hand-written adjoint, as one PyTorch operator.
+"""The CPU backend: compiled loops over the edges with a hand-written adjoint, as one PyTorch operator.
 
-Per step and node all degrees and functionals are computed in one pass over the node's edges, in registers; nothing of size
-:math:`|E| \times R` exists. The adjoint gathers over the transposed pattern, so no two threads ever write to the same place and results
-are the same bits for any number of threads. The derivation is in docs/notes/adjoint.md, with the symbols used here.
-
-What is kept between forward and backward, and the peak of memory, stand in docs/engine.md.
+The loops are in `loops/`, the derivation of the adjoint in docs/notes/adjoint.md. Here their work is shared out to threads: a unit of it
+is a piece of the graph and a block of functionals. Units depend on the graph and the sizes alone, never on the number of threads, so
+results are bitwise equal for any number of them. Between forward and backward only the inputs and the features are kept.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import cache, partial
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from .fused import Flags, recursion
-from .pattern import largest_piece, pattern
+from . import threads
+from .compiling import Compiled, compiled
+from .loops import pieces, units
+from .loops.steps import Graph
 from .problem import Problem
-from .projection import add_up_by_graph, fused_centre, project_all
-from .sheared import needs_states
+from .projection import project_all
 
 _DIFFERENTIABLE = 5  # the first so many inputs of the operator
-_CACHE_BYTES = 2**21  # what the states of one piece of the graph may take to be computed piece by piece
+_PIECE = 256  # nodes and edges of a piece in a batch of small graphs: its states stay in the cache of a core
+_WIDE, _NARROW = 128, 32  # functionals of a block: many while states fit the cache, else as many as make a line of it
+_CACHE_BYTES = 2**19
+_WORK_PER_THREAD = 400_000  # additions of a row, about 50 microseconds
 
 
 def features(problem: Problem) -> Tensor:
     """(n, M, R), degrees 1..M."""
-    walk, variant, M, R = problem.walk, problem.variant, problem.degree, problem.rank
+    walk, variant = problem.walk, problem.variant
     p = walk.probabilities if walk.probabilities.dim() == 2 else walk.probabilities.unsqueeze(1)
-    c = problem.coefficients if problem.coefficients.dim() == 2 else problem.coefficients.unsqueeze(1).expand(M, R)
-    inputs = (*project_all(problem, fused_centre), c, p)
-    wanted = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs)
-    transposed_and_blocks = pattern(walk)
-    flags = Flags(problem.length, variant.increments, variant.has_start, variant.time, walk.stochastic, int(wanted), 0)
-    piece = largest_piece(walk)
-    scratch = piece * (problem.length + 4) * M * R * problem.x.element_size()
-    if piece and scratch <= _CACHE_BYTES:
-        flags = replace(flags, piece=piece)
-    elif wanted and flags.sheared(M) and not needs_states(variant.time, p.requires_grad):
-        flags = replace(flags, spacing=problem.length)  # the first state and the last will do
-    elif wanted and problem.recompute:
-        flags = replace(flags, spacing=max(1, round(problem.length**0.5)))
-    graph = (walk.graphs[0], walk.row_ptr.contiguous(), walk.col.contiguous(), *transposed_and_blocks)
-    out: Tensor = low_rank(*inputs, *graph, flags.as_list())[0]
+    c = problem.coefficients if problem.coefficients.dim() == 2 else problem.coefficients.unsqueeze(1).expand(-1, problem.rank)
+    flags = [problem.length, variant.increments, variant.has_start, not walk.stochastic]
+    out: Tensor = low_rank(*project_all(problem), c, p, walk.graphs[0], walk.row_ptr, walk.col, [int(flag) for flag in flags])
     return out
 
 
 @torch.library.custom_op("graph2tens::low_rank", mutates_args=(), device_types="cpu")
 def low_rank(
-    a: Tensor,
-    offset: Tensor,
-    tau: Tensor,
-    c: Tensor,
-    p: Tensor,
-    batch: Tensor,
-    row_ptr: Tensor,
-    col: Tensor,
-    t_ptr: Tensor,
-    t_row: Tensor,
-    t_position: Tensor,
-    blocks: Tensor,
-    flags: list[int],
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Features, and for the backward pass every `spacing`-th state and its level 0."""
-    a, offset, tau, c, p = (tensor.contiguous() for tensor in (a, offset, tau, c, p))
-    return recursion(Flags.from_list(flags), a, tau, c, p, row_ptr, col, blocks).forward(offset, batch)
+    a: Tensor, offset: Tensor, tau: Tensor, c: Tensor, p: Tensor, batch: Tensor, row_ptr: Tensor, col: Tensor, flags: list[int]
+) -> Tensor:
+    """Features from projections; shapes as in `loops.units.Inputs`, but `c` (M, R) and p (E, H)."""
+    out = torch.empty_like(a, memory_format=torch.contiguous_format)
+    work = _Work(a, offset, tau, c, p, batch, row_ptr, col, flags)
+    work.run("forward", out.numpy())
+    return out
 
 
 @torch.library.custom_op("graph2tens::low_rank_backward", mutates_args=(), device_types="cpu")
 def low_rank_backward(
-    grad: Tensor,
-    a: Tensor,
-    offset: Tensor,
-    tau: Tensor,
-    c: Tensor,
-    p: Tensor,
-    batch: Tensor,
-    row_ptr: Tensor,
-    col: Tensor,
-    t_ptr: Tensor,
-    t_row: Tensor,
-    t_position: Tensor,
-    blocks: Tensor,
-    kept: Tensor,
-    kept_s: Tensor,
-    flags: list[int],
-    needs: list[bool],
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Gradients of a, offset, tau, c and p, the last four empty where not needed."""
+    grad: Tensor, out: Tensor, a: Tensor, offset: Tensor, tau: Tensor, c: Tensor, p: Tensor, batch: Tensor, row_ptr: Tensor, col: Tensor,
+    flags: list[int], needs: list[bool],
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+    """Gradients of a, offset, tau, c and p, the last four empty where they are not needed."""
     _, need_offset, need_tau, need_c, need_p = needs
-    a, offset, tau, c, p = (tensor.contiguous() for tensor in (a, offset, tau, c, p))
-    given = Flags.from_list(flags)
-    steps = recursion(given, a, tau, c, p, row_ptr, col, blocks, need_c, need_p)
-    gradients = steps.backward(grad.contiguous(), offset, batch, kept, kept_s, (t_ptr, t_row, t_position))
+    work = _Work(a, offset, tau, c, p, batch, row_ptr, col, flags)
+    (_, M, R), count = a.shape, work.pieces.size - 1
+    da = torch.empty_like(a, memory_format=torch.contiguous_format)
+    dc, dtau = a.new_empty(count if need_c else 0, M + 1, R), a.new_empty(count if need_tau and tau.numel() else 0, M, R)
+    dp = a.new_zeros(work.lanes.size - 1 if need_p else 0, col.numel())
+    wanted = units.Wanted(*(tensor.numpy() for tensor in (da, dc, dtau, dp)))
+    work.run("backward", out.contiguous().numpy(), grad.contiguous().numpy(), wanted)
     d_offset = a.new_empty(0)
     if need_offset:
         # Offsets act in the start factor alone. Increments do not see a constant, so their part of da adds up to zero in every graph.
-        used = given.increments and given.start
-        d_offset = add_up_by_graph(gradients.da.flatten(1), batch, offset.size(0)).view_as(offset) if used else torch.zeros_like(offset)
-    d_tau, d_c = (part.sum(0) if need else a.new_empty(0) for part, need in ((gradients.dtau, need_tau), (gradients.dc, need_c)))
-    return gradients.da, d_offset, d_tau, d_c, gradients.dp if need_p else a.new_empty(0)
+        used = work.options.increments and work.options.start
+        d_offset = torch.zeros_like(offset).index_add_(0, batch, da) if used else torch.zeros_like(offset)
+    d_tau = dtau.sum(0)[: tau.size(0)] if need_tau else a.new_empty(0)
+    d_c = dc.sum(0)[1:].clone() if need_c else a.new_empty(0)
+    d_p = dp.view(p.size(1), -1, col.numel()).sum(1).T.contiguous() if need_p else a.new_empty(0)
+    return da, d_offset, d_tau, d_c, d_p
+
+
+class _Work:
+    """The arguments of the loops, and how their units are shared out."""
+
+    def __init__(
+        self, a: Tensor, offset: Tensor, tau: Tensor, c: Tensor, p: Tensor, batch: Tensor, row_ptr: Tensor, col: Tensor, flags: list[int]
+    ) -> None:
+        length, increments, start, carried = flags
+        c = torch.cat([torch.ones_like(c[:1]), c])
+        self.inputs = units.Inputs(*(tensor.detach().contiguous().numpy() for tensor in (a, offset, tau, c, batch)))
+        self.graph = Graph(*(tensor.detach().contiguous().numpy() for tensor in (row_ptr, col, p)))
+        self.options = units.Options(length, bool(increments), bool(start), bool(carried))
+        self.kernels = _kernels(str(a.dtype))
+        self.pieces: NDArray[np.int64] = self.kernels["pieces"](self.graph.row_ptr, self.graph.col, _PIECE)
+        _, M, R = a.shape
+        self.per_head = R // p.size(1)
+        fits = np.diff(self.pieces).max() * M * _WIDE * a.element_size() <= _CACHE_BYTES
+        lanes = min(self.per_head, _WIDE if fits else _NARROW)
+        self.lanes = np.append([h * self.per_head + r for h in range(p.size(1)) for r in range(0, self.per_head, lanes)], R)
+
+    def run(self, kernel: str, *arrays: Any) -> None:
+        """Threads own pieces, or blocks of functionals where few pieces make up most of the graph."""
+        weight = self.pieces + self.graph.row_ptr[self.pieces]
+        work = int(weight[-1]) * self.inputs.a[0].size * max(1, self.options.length)
+        count = max(1, min(torch.get_num_threads(), work // _WORK_PER_THREAD))
+        inner = np.searchsorted(weight, weight[-1] * np.arange(1, count) / count)
+        borders = np.unique([0, *inner, self.pieces.size - 1])
+        blocks = np.array([0, self.lanes.size - 1])
+        if np.diff(weight[borders]).max() > 1.3 * weight[-1] / count:  # then functionals are shared out
+            borders, blocks = borders[[0, -1]], np.unique((self.lanes.size - 1) * np.arange(count + 1) // count)
+        shares = [
+            units.Share(self.pieces, self.lanes, self.per_head, int(first), int(last), int(left), int(right))
+            for first, last in pairwise(borders)
+            for left, right in pairwise(blocks)
+        ]
+        threads.run([partial(self.kernels[kernel], share, self.graph, self.inputs, self.options, *arrays) for share in shares])
+
+
+@cache
+def _kernels(dtype: str) -> dict[str, Compiled]:
+    return {
+        "pieces": compiled(pieces.pieces, ""),
+        "forward": compiled(units.forward, dtype),
+        "backward": compiled(units.backward, dtype),
+    }
 
 
 @low_rank.register_fake
-def _(a, offset, tau, c, p, batch, row_ptr, col, t_ptr, t_row, t_position, blocks, flags):  # type: ignore[no-untyped-def]
-    given = Flags.from_list(flags)
-    kept = len(given.kept(a.size(1)))
-    return a.new_empty(a.shape), a.new_empty(kept, *a.shape), a.new_empty(kept, 0 if given.stochastic else a.size(0), p.size(1))
+def _(a, offset, tau, c, p, batch, row_ptr, col, flags):  # type: ignore[no-untyped-def]
+    return a.new_empty(a.shape)
 
 
 @low_rank_backward.register_fake
-def _(grad, *rest):  # type: ignore[no-untyped-def]
+def _(grad, out, *rest):  # type: ignore[no-untyped-def]
     inputs, needs = rest[:_DIFFERENTIABLE], [True, *rest[-1][1:]]
     return tuple(tensor.new_empty(tensor.shape if need else 0) for tensor, need in zip(inputs, needs, strict=True))
 
 
-def _remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    ctx.set_materialize_grads(False)  # or zeros as large as all kept states would be made for outputs nobody uses
-    tensors = [value for value in inputs if isinstance(value, Tensor)]
+def _remember(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
     ctx.flags, ctx.needs = inputs[-1], [bool(needed) for needed in ctx.needs_input_grad[:_DIFFERENTIABLE]]
-    ctx.save_for_backward(*tensors, *output[1:])
+    ctx.save_for_backward(output, *inputs[:-1])
 
 
-def _backward(ctx: Any, grad: Tensor | None, *unused: None) -> tuple[Tensor | None, ...]:
-    rest = (None,) * (len(ctx.needs_input_grad) - _DIFFERENTIABLE)
-    if grad is None:
-        return (None,) * _DIFFERENTIABLE + rest
-    if Flags.from_list(ctx.flags).spacing == 0:
-        raise RuntimeError("graph2tens::low_rank was called with spacing=0, which keeps no states for a backward pass.")
+def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     gradients = low_rank_backward(grad, *ctx.saved_tensors, ctx.flags, ctx.needs)
+    rest = (None,) * (len(ctx.needs_input_grad) - _DIFFERENTIABLE)
     return (*(gradient if need else None for gradient, need in zip(gradients, ctx.needs, strict=True)), *rest)
 
 

@@ -10,18 +10,12 @@ since that would fill them, and get no gradient.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache, partial
-from itertools import pairwise
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from . import threads
-from .compiling import Compiled, compiled
 from .problem import Problem
 
 # Transposes of sparse attributes, made with the first backward pass and forgotten with the attributes.
@@ -42,8 +36,8 @@ class Projections(NamedTuple):
     tau: Tensor
 
 
-def project_all(problem: Problem, centre: Callable[[Tensor, Tensor, int], tuple[Tensor, Tensor]]) -> Projections:
-    """Project all nodes onto all components, subtracting the mean of each graph by `centre` or `fused_centre`."""
+def project_all(problem: Problem) -> Projections:
+    """Project all nodes onto all components, with increments without the mean of each graph."""
     x, components, bias = problem.x, problem.components, problem.bias
     M, _, R = components.shape
     tau, rest = (components[:, 0], components[:, 1:]) if problem.variant.time else (components[:0, 0], components)
@@ -57,7 +51,6 @@ def project_all(problem: Problem, centre: Callable[[Tensor, Tensor, int], tuple[
             a, offset = (a, offset + flat_bias) if problem.variant.increments else (a + flat_bias, offset)
     else:
         centred, centres = centre(x, batch, graphs)
-        centres = centres.detach()
         a, offset = project(centred, weights), project(centres, weights)
         offset = offset if flat_bias is None else offset + flat_bias
     return Projections(a.view(-1, M, R), offset.view(-1, M, R), tau)
@@ -100,91 +93,3 @@ def centre(x: Tensor, batch: Tensor, graphs: int) -> tuple[Tensor, Tensor]:
         centres = x.new_zeros(graphs, x.size(1)).index_add(0, batch, x) / counts.unsqueeze(1)
         centres = centres.nan_to_num(0.0, 0.0, 0.0)  # sums beyond the range of the type: attributes near 1e38 stay as they are
     return x - centres.index_select(0, batch), centres
-
-
-@torch.library.custom_op("graph2tens::centre", mutates_args=(), device_types="cpu")
-def fused_centre(x: Tensor, batch: Tensor, graphs: int) -> tuple[Tensor, Tensor]:
-    """The same as `centre` on the CPU, each graph in the cache of a core."""
-    x = x.detach().contiguous()
-    centred, centres = torch.empty_like(x), x.new_empty(graphs, x.size(1))
-    _by_graph("centre", x, batch, centres, centred)
-    return centred, centres
-
-
-@fused_centre.register_fake
-def _(x: Tensor, batch: Tensor, graphs: int) -> tuple[Tensor, Tensor]:
-    return x.new_empty(x.shape), x.new_empty(graphs, x.size(1))
-
-
-fused_centre.register_autograd(lambda ctx, centred, centres: (centred, None, None))
-
-
-def add_up_by_graph(values: Tensor, batch: Tensor, graphs: int) -> Tensor:
-    """Sum of the rows (n, columns) of each graph."""
-    totals = values.new_empty(graphs, values.size(1))
-    _by_graph("add_up", values, batch, totals)
-    return totals
-
-
-def _by_graph(kernel: str, values: Tensor, batch: Tensor, totals: Tensor, *more: Tensor) -> None:
-    """Threads own graphs, or columns where there are few graphs; every sum has one owner and one order, so bits do not change."""
-    graphs, columns = totals.shape
-    kernels = graph_kernels(str(values.dtype))
-    order, ptr = np.empty(batch.numel(), np.int64), np.zeros(graphs + 1, np.int64)
-    kernels.sort(batch.numpy(), order, ptr)
-    arrays = [order, ptr, *(tensor.numpy() for tensor in (values, totals, *more))]
-    count = max(1, min(torch.get_num_threads(), values.numel() // 100_000))
-    if graphs >= 8 * count:
-        borders = [0, *np.searchsorted(ptr, values.size(0) * np.arange(1, count) / count), graphs]
-        parts = [(int(first), int(last), 0, columns) for first, last in pairwise(borders)]
-    else:
-        parts = [(0, graphs, first, last) for first, last in pairwise(columns * part // count for part in range(count + 1))]
-    threads.run([partial(getattr(kernels, kernel), *part, *arrays) for part in parts])
-
-
-class GraphKernels(NamedTuple):
-    """Loops over some graphs and some columns of a matrix of nodes."""
-
-    sort: Compiled
-    add_up: Compiled
-    centre: Compiled
-
-
-@cache
-def graph_kernels(dtype: str) -> GraphKernels:
-    def sort(batch, order, ptr):  # type: ignore[no-untyped-def]
-        """Nodes graph by graph; those of graph g are ``order[ptr[g] : ptr[g + 1]]``."""
-        for i in range(batch.size):
-            ptr[batch[i] + 1] += 1
-        for g in range(ptr.size - 1):
-            ptr[g + 1] += ptr[g]
-        place = ptr[:-1].copy()
-        for i in range(batch.size):
-            order[place[batch[i]]] = i
-            place[batch[i]] += 1
-
-    def add_up(first, last, left, right, order, ptr, values, totals):  # type: ignore[no-untyped-def]
-        for g in range(first, last):
-            total = totals[g, left:right]
-            total[:] = 0
-            for place in range(ptr[g], ptr[g + 1]):
-                row = values[order[place], left:right]
-                for column in range(right - left):
-                    total[column] += row[column]
-
-    def centre(first, last, left, right, order, ptr, x, centres, centred):  # type: ignore[no-untyped-def]
-        for g in range(first, last):
-            mean = centres[g, left:right]
-            mean[:] = 0
-            for place in range(ptr[g], ptr[g + 1]):
-                row = x[order[place], left:right]
-                for column in range(right - left):
-                    mean[column] += row[column]
-            for column in range(right - left):  # a sum beyond the range of the type: attributes near 1e38 stay as they are
-                mean[column] = mean[column] / max(ptr[g + 1] - ptr[g], 1) if np.isfinite(mean[column]) else 0
-            for place in range(ptr[g], ptr[g + 1]):
-                row, target = x[order[place], left:right], centred[order[place], left:right]
-                for column in range(right - left):
-                    target[column] = row[column] - mean[column]
-
-    return GraphKernels(compiled(sort, dtype), compiled(add_up, dtype), compiled(centre, dtype))

@@ -1,6 +1,6 @@
 r"""PyTorch operations only: any device, gradients of any order, `torch.compile`.
 
-**Sheared form.** Degrees 1 and 2 with increments are plain diffusion after the first step, as `sheared.py` explains.
+**Sheared form.** Degrees 1 and 2 with increments are plain diffusion after the first step, as `loops/diffusion.py` explains.
 
 **Node form.** With increments :math:`C_q = a_q(j) + b_q(i)`, where :math:`b = -a`, plus the clock's share with time. Products of such sums
 expand over the set T of components that are taken at i, and what remains at j is one sparse product:
@@ -25,11 +25,11 @@ from torch.utils.checkpoint import checkpoint
 
 from .chain import horner
 from .problem import Problem
-from .projection import Projections, centre, project_all
-from .sheared import HIGHEST_DEGREE
+from .projection import Projections, project_all
 from .spmm import Pattern, spmm
 
 _HIGHEST_NODE_FORM = 3
+_HIGHEST_SHEARED = 2
 
 Levels = list[Tensor | None]  # levels 0..M of a state, (n, R) each; None is zero
 
@@ -37,7 +37,7 @@ Levels = list[Tensor | None]  # levels 0..M of a state, (n, R) each; None is zer
 def features(problem: Problem) -> Tensor:
     """(n, M, R), degrees 1..M."""
     M, R, walk = problem.degree, problem.rank, problem.walk
-    projections = project_all(problem, centre)
+    projections = project_all(problem)
     form: Any = _EdgeForm
     if not problem.variant.increments:
         form = _WithoutIncrements
@@ -46,7 +46,7 @@ def features(problem: Problem) -> Tensor:
     step = form(problem, projections)
     zero = projections.a.new_ones(walk.num_nodes, R)  # level 0
     f: Levels = [zero] + [None] * M
-    if form is _NodeForm and M <= HIGHEST_DEGREE and walk.stochastic and problem.length:
+    if form is _NodeForm and M <= _HIGHEST_SHEARED and walk.stochastic and problem.length:
         f = [zero, *step.sheared().unbind(1)]
     else:
         for t in range(problem.length, 0, -1):
@@ -111,7 +111,7 @@ class _NodeForm(_Step):
         return self.constant if all(level is None for level in f[1:]) else self.constant + self._expand([None, *f[1:]])
 
     def sheared(self) -> Tensor:
-        """All steps at once for degrees 1 and 2 with f_0 = 1: S' = P S + S_1, in the variables of `sheared.py`."""
+        """All steps at once for degrees 1 and 2 with f_0 = 1: S' = P S + S_1, in the variables of `loops/diffusion.py`."""
         first: Any = self.constant
         shear = None if self.problem.degree == 1 else self.c[1] * self.own[0]
         S = S_1 = first if shear is None else torch.stack([first[:, 0], first[:, 1] + shear * first[:, 0]], dim=1)

@@ -74,7 +74,8 @@ def fail_at_calls(case: Case, numbers: Callable[[int], bool], once: bool = False
             assert not failed
             return number - 1
         assert failed or once, f"call {number} failed and the command did not"
-        case.goes_on()
+        if failed:  # the making of a folder that is there may fail
+            case.goes_on()
 
 
 @every_command
@@ -137,7 +138,7 @@ def test_a_full_file_system_leaves_the_old_files_whole(name, inputs, disk):
 @every_command
 def test_a_file_system_with_any_number_of_free_pages_leaves_the_old_files_whole(name, inputs, disk):
     case = Case(every_writer(inputs)[name], disk)
-    pages = [*range(40), *range(40, ROOM, 41)]
+    pages = [*range(0, 40, 3 if name.startswith("fit") else 1), *range(40, ROOM, 97)]
     failed = fill_up(case, pages)
     print(f"{name}: failed with up to {max(failed)} free pages")
     assert max(failed) < max(pages)

@@ -94,6 +94,27 @@ def check_finite(value: Tensor, name: str, where: str) -> None:
         raise ValueError(f"`{name}` must be finite (got NaN or infinity at {where} {first}).")
 
 
+def check_attribute_values(x: Tensor) -> None:
+    """Attributes must be finite, and so must be the difference of any two of them, which is what a walk sees.
+
+    Beyond half of the range of their type, steps overflow in some backends and not in others, depending on what they subtract first.
+    """
+    if torch.compiler.is_compiling() or transformed() or x.is_meta or not x.numel() or x.dtype == torch.float16:
+        check_finite(x, "x", "node")  # halves are computed in float32, whose range is far wider
+        return
+    limit = torch.finfo(x.dtype).max / 2
+    low, high = torch.aminmax(x.detach())
+    if bool(torch.maximum(-low, high) <= limit):
+        return
+    check_finite(x, "x", "node")
+    first = int((x.detach().abs() > limit).nonzero()[0, 0])
+    wider = " Did you mean x.double()?" if x.dtype != torch.float64 else ""
+    raise ValueError(
+        f"`x` must lie between -{limit:.2g} and {limit:.2g}, so that differences of attributes are finite in {x.dtype} "
+        f"(got {float(x.detach()[first].abs().max()):.2g} at node {first}). Scale the attributes.{wider}"
+    )
+
+
 def check_coefficients(coefficients: Tensor | None, degree: int, like: Tensor, ranks: int | None = None) -> Tensor:
     r"""The lift's coefficients :math:`c_1..c_M` as a tensor like `like`; ``None`` is :math:`c_m = 1/m!`, the tensor exponential.
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from .algebra import TensorAlgebra
-from .checks import check_coefficients, check_edges, check_finite, check_fits, check_floating, check_integer, check_weight
+from .checks import check_attribute_values, check_coefficients, check_edges, check_fits, check_floating, check_integer, check_weight
 from .sequences import Variant
 from .walks import RandomWalk, check_one_head, expand_rows
 
@@ -184,7 +184,7 @@ def check_attributes(x: Tensor, walk: RandomWalk | None = None) -> None:
         raise ValueError(f"`x` must have one row for each of the walk's {walk.num_nodes} nodes (got {x.size(0)} rows).")
     if walk is not None and x.device != walk.device:
         raise ValueError(f"`x` and `walk` must be on one device (got {x.device} and {walk.device}). Move it with walk.to(x.device).")
-    check_finite(x, "x", "node")
+    check_attribute_values(x)
 
 
 def _lifted(x: Tensor, row: Tensor, col: Tensor, weight: Tensor, variant: Variant, t: int) -> TensorMatrix:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
+from made_inputs import Inputs
 from sandbox import Sandbox
 
 
@@ -18,6 +19,11 @@ def sandbox(tmp_path_factory):
     made = Sandbox(tmp_path_factory.mktemp("sandbox"))
     yield made
     os.chdir(before)
+
+
+@pytest.fixture(scope="session")
+def inputs(sandbox):
+    return Inputs(sandbox)
 
 
 @pytest.fixture(autouse=True)

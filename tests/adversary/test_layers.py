@@ -39,6 +39,38 @@ def test_backends_agree_on_attributes_near_the_end_of_the_range(backend, batched
     torch.testing.assert_close(g2t.low_rank_features(x, walk, components, length=2, backend=backend), expected, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.parametrize("backend", available_backends())
+@pytest.mark.parametrize("increments", [True, False])
+def test_backends_agree_up_to_the_largest_attributes_and_refuse_larger_ones(backend, increments):
+    torch.manual_seed(0)
+    n, limit = 50, torch.finfo(torch.float32).max / 2
+    walk = g2t.random_walk(torch.randint(0, n, (2, 300)), n).to(torch.float32)
+    x, components = torch.where(torch.rand(n, 4) < 0.5, -limit, limit), torch.randn(2, 4, 3) * 1e-38
+    options = {"length": 3, "increments": increments}
+    exact = g2t.low_rank_features(x.double(), walk.to(torch.float64), components.double(), backend="reference", **options)
+    got = g2t.low_rank_features(x, walk, components, backend=backend, **options)
+    torch.testing.assert_close(got.double(), exact, rtol=1e-4, atol=1e-4)
+    x[7, 2] = 3e38
+    small = torch.zeros_like(x)
+    small[7, 2] = 3e38
+    with pytest.raises(ValueError, match=r"between -1.7e\+38 and 1.7e\+38, .* torch.float32 \(got 3e\+38 at node 7\).*x.double\(\)"):
+        g2t.low_rank_features(x, walk, components, backend=backend, **options)
+    with pytest.raises(ValueError, match=r"got 3e.38 at node 7"):
+        g2t.low_rank_features(small.bfloat16(), walk, components, backend=backend, **options)
+    with pytest.raises(ValueError, match=r"got 3e.38 at node 7"):
+        g2t.node_features(x, walk, length=1, degree=1)
+    g2t.low_rank_features(x.double(), walk, components, backend=backend, **options)
+
+
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf, -torch.inf])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_what_is_not_finite_is_still_told_by_its_node(bad, dtype):
+    x = torch.ones(4, 2, dtype=dtype)
+    x[2, 1] = bad
+    with pytest.raises(ValueError, match=r"`x` must be finite .got NaN or infinity at node 2"):
+        g2t.low_rank_features(x, g2t.random_walk(torch.tensor([[0], [1]]), 4), torch.ones(1, 2, 3, dtype=dtype), length=1)
+
+
 @pytest.mark.parametrize("backend", ["auto", "torch"])
 @pytest.mark.parametrize(
     ("probabilities", "message"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
+from pathlib import Path
 
 import mutations
 import pytest
@@ -83,16 +84,82 @@ def recorded_runs(sandbox, rng, mark):
     return ("classify", sandbox.rings, "--seeds", 0, *FEATURES), None
 
 
-READERS = {reader.__name__: reader for reader in (citation, graphs, model, checkpoint, records, recorded_runs)}
+def molecules(sandbox, rng, mark, inputs):
+    """Files of molecules, for `fit`, `predict` and `explain`."""
+    file = Path(shutil.copy(rng.choice(inputs.molecule_files), sandbox.work))
+    if rng.random() < 0.5 and file.suffix in (".csv", ".smi"):
+        file.write_bytes(mutations.spoil_molecules(file.read_bytes(), rng))
+    else:
+        spoil(file, rng, mark)
+    kind = rng.random()
+    if kind < 0.3:
+        options = ("--no-estimate", *rng.choice([(), ("--task", "classification"), ("--task", "regression"), ("--salts", "largest")]))
+        return ("fit", file, "--target", "logS", "--out", "f", "--jobs", 1, *options), None
+    if kind < 0.85:
+        return ("predict", inputs.molecule_model, file, "--out", "p.csv", "--threads", 1), None
+    return ("explain", inputs.molecule_model, file, "--out", "p.html", "--most", 2), None
+
+
+def molecule_model(sandbox, rng, mark, inputs):
+    """What `fit` wrote, for `predict` and `explain`."""
+    folder = shutil.copytree(inputs.molecule_model, sandbox.work / "model")
+    if rng.random() < 0.7:
+        mutations.spoil_molecule_model(folder, rng)
+    else:
+        spoil(folder / rng.choice(["model.json", "model.safetensors"]), rng, mark)
+    if rng.random() < 0.7:
+        return ("predict", folder, sandbox.molecules, "--out", "p.csv", "--threads", 1), None
+    return ("explain", folder, "CCO", "--out", "p.svg"), None
+
+
+def fitted_features(sandbox, rng, mark, inputs):
+    """What `scale fit` wrote, for `scale apply`."""
+    file = sandbox.work / "f.safetensors"
+    content, kind = inputs.features.read_bytes(), rng.random()
+    if kind < 0.4:
+        file.write_bytes(mutations.spoil_description(content, rng, "graph2tens"))
+    elif kind < 0.7:
+        file.write_bytes(mutations.spoil_numbers(content, rng))
+    else:
+        file.write_bytes(content)
+        spoil(file, rng, mark)
+    return ("scale", "apply", file, inputs.graphs, "--out", "t", "--workers", 1), None
+
+
+def graph_tables(sandbox, rng, mark, inputs):
+    """Parquet files of graphs for `scale fit` and `apply`, edges for `scale graph`, and tables that `scale apply` goes on with."""
+    kind = rng.random()
+    if kind < 0.25:
+        file = Path(shutil.copy(inputs.edges, sandbox.work / "edges.npy"))
+        spoil(file, rng, mark)
+        return ("scale", "graph", file, "--out", "g", "--num-nodes", 500), None
+    folder = shutil.copytree(inputs.graphs, sandbox.work / "graphs")
+    if kind < 0.7:
+        file = folder / "part1.parquet"
+        file.write_bytes(mutations.spoil_table(file.read_bytes(), rng)) if rng.random() < 0.6 else spoil(file, rng, mark)
+        if rng.random() < 0.4:
+            return ("scale", "fit", folder, "--out", "f.safetensors", "--set", "n_layers=1", "--set", "n_waves=2"), None
+        return ("scale", "apply", inputs.features, folder, "--out", "t", "--workers", 1), None
+    made = shutil.copytree(inputs.tables, sandbox.work / "t")
+    spoil(made / rng.choice(["part0.parquet", "part1.parquet", "_features.safetensors"]), rng, mark)
+    if rng.random() < 0.5:
+        return ("scale", "check", made, "--in", inputs.graphs), None
+    return ("scale", "apply", inputs.features, inputs.graphs, "--out", made, "--workers", 1), None
+
+
+OF_NETWORKS = (citation, graphs, model, checkpoint, records, recorded_runs)
+OF_OTHERS = (molecules, molecule_model, fitted_features, graph_tables)
+READERS = {reader.__name__: reader for reader in (*OF_NETWORKS, *OF_OTHERS)}
 every_reader = pytest.mark.parametrize("reader", READERS)
 
 
-def try_mutations(reader, sandbox, tmp_path, seeds):
+def try_mutations(reader, sandbox, inputs, tmp_path, seeds):
     mark = tmp_path / "code was run"
     for seed in seeds:
         rng = random.Random(f"{reader} {seed}")
         sandbox.fresh()
-        arguments, named = READERS[reader](sandbox, rng, mark)
+        more = (inputs,) if READERS[reader] in OF_OTHERS else ()
+        arguments, named = READERS[reader](sandbox, rng, mark, *more)
         try:
             sandbox.run(*arguments, names=named)
             assert not mark.exists(), "code was run"
@@ -102,14 +169,14 @@ def try_mutations(reader, sandbox, tmp_path, seeds):
 
 
 @every_reader
-def test_no_spoilt_file_ends_in_a_traceback(reader, sandbox, tmp_path):
-    try_mutations(reader, sandbox, tmp_path, range(40))
+def test_no_spoilt_file_ends_in_a_traceback(reader, sandbox, inputs, tmp_path):
+    try_mutations(reader, sandbox, inputs, tmp_path, range(40))
 
 
 @pytest.mark.slow
 @every_reader
-def test_no_spoilt_file_ends_in_a_traceback_however_many_are_tried(reader, sandbox, tmp_path):
-    try_mutations(reader, sandbox, tmp_path, range(1000, 1340))
+def test_no_spoilt_file_ends_in_a_traceback_however_many_are_tried(reader, sandbox, inputs, tmp_path):
+    try_mutations(reader, sandbox, inputs, tmp_path, range(1000, 1340))
 
 
 @pytest.mark.parametrize("name", ["model.json", "state.pt", "report.html", "record.json"])

@@ -151,7 +151,7 @@ def test_missing_blocks_are_made_and_mixtures_refused(tmp_path, graph, x, monkey
     block.unlink()
     with pytest.raises(ValueError, match="1 of 2 blocks are missing"):
         open_features(tmp_path / "z")
-    (tmp_path / "z" / f".{block.name}.abcdefgh").touch()
+    (tmp_path / "z" / f".{block.name}.abcdefgh.unfinished").touch()
     told = []
     z = low_rank_features(x, graph, u, length=2, out=tmp_path / "z", on_progress=lambda done, total: told.append((done, total)))
     assert told == [(8, 8)]

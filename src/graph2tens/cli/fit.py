@@ -69,9 +69,9 @@ def fit(
         _show(rows, data, split)
         model.notes["estimate"] = {"split": split, "rows": [vars(row) for row in rows]}
     model.notes.update(_provenance(table, data))
-    model.save(out)
+    _check_out(out, overwrite)  # another process may have been quicker
+    model.save(out, _estimate_table(data, values, deviations) if estimate else None)
     if estimate:
-        _write_estimate(out / "estimate.csv", data, values, deviations)
         print(f"Predictions behind the estimate: {out / 'estimate.csv'}")
     print(f"Model: {out}    Next: graph2tens predict {out} new.csv --out predictions.csv")
 
@@ -116,11 +116,10 @@ def _show(rows: list[Row], data: Measured, split: str) -> None:
     Console(highlight=False, width=100).print(shown)
 
 
-def _write_estimate(path: Path, data: Measured, values: Any, deviations: Any) -> None:
+def _estimate_table(data: Measured, values: Any, deviations: Any) -> str:
     import csv
     import io
 
-    from ..files import write_text
     from ..molecules.model import encoded
 
     names = data.targets if values.shape[1] == len(data.targets) else [f"{data.targets[0]}={name}" for name in data.classes[0]]
@@ -135,7 +134,7 @@ def _write_estimate(path: Path, data: Measured, values: Any, deviations: Any) ->
                 numbers = [truth[place, target], values[place, target]] + ([] if deviations is None else [deviations[place, target]])
                 cells += ["" if number != number else f"{number:.6g}" for number in numbers]
             writer.writerow([line, data.smiles[place], *cells])
-        write_text(path, stream.getvalue())
+        return stream.getvalue()
 
 
 def _provenance(table: Path, data: Measured) -> dict[str, Any]:

@@ -41,7 +41,7 @@ def report(
 
       graph2tens report runs/mine-G2TN-paper runs/mine-G2TAN-paper --out mine.html
     """
-    from ..files import write_text
+    from ..files import write_texts
     from ..paper.report.authors_runs import read_authors_runs
     from ..paper.report.data import collect
     from ..paper.report.html.page import render
@@ -67,8 +67,7 @@ def report(
         texts[markdown] = all_tables(study)
     for page in [*([] if readme is None else [readme]), *(docs or [])]:
         texts[page], _ = updated_sections(page, study)
-    for path, text in texts.items():  # only now, so that an error above leaves every file as it was
-        write_text(path, text)
+    write_texts(texts)  # only now, so that an error above leaves every file as it was
     written = list(texts)
     if as_json:
         print(json.dumps({"written": [str(path) for path in written], **as_data(study)}, indent=1))
@@ -91,7 +90,7 @@ def _read(paths: list[Path]) -> tuple[list[dict[str, Any]], list[str]]:
 def _report_own(
     records: list[dict[str, Any]], remarks: list[str], out: Path, markdown: Path | None, title: str | None, as_json: bool
 ) -> None:
-    from ..files import write_text
+    from ..files import write_texts
     from ..report.own.data import collect_own
     from ..report.own.page import render_own
     from ..report.own.write import as_own_data
@@ -102,8 +101,7 @@ def _report_own(
     texts = {out: render_own(study, title)}
     if markdown is not None:
         texts[markdown] = as_markdown(study)
-    for path, text in texts.items():
-        write_text(path, text)
+    write_texts(texts)
     if as_json:
         print(json.dumps({"written": [str(path) for path in texts], **as_own_data(study)}, indent=1))
         return

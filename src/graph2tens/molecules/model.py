@@ -90,7 +90,10 @@ class MoleculeModel:
     def predict(self, graphs: Sequence[Data], smiles: Sequence[str], n_jobs: int | None = None) -> Predictions:
         """Predictions for graphs of :func:`~graph2tens.molecules.parse` and their canonical SMILES; `n_jobs` threads, same bits."""
         self.estimator.features_.set_params(n_jobs=n_jobs)
-        values, deviations = answer(self.estimator, list(graphs))
+        with np.errstate(invalid="ignore"):  # told below
+            values, deviations = answer(self.estimator, list(graphs))
+        if not (np.isfinite(values).all() and (deviations is None or np.isfinite(deviations).all())):
+            raise ValueError("the model gives no finite numbers: it is damaged. Fit it again, or get an unchanged copy.")
         similarity, nearest = self.familiarity.nearest(smiles)
         return Predictions(values, deviations, similarity, nearest, similarity < self.familiarity.least)
 
@@ -110,11 +113,11 @@ class MoleculeModel:
             raise ValueError(f"--target must be one of {', '.join(map(repr, names))} (got {name!r}).")
         return names.index(name)
 
-    def save(self, folder: Path) -> None:
-        """Write ``model.json`` and ``model.safetensors``."""
+    def save(self, folder: Path, estimate: str | None = None) -> None:
+        """Write ``model.json`` and ``model.safetensors``, and the table ``estimate.csv`` if it is given."""
         known = {"task": self.task, "targets": self.targets, "classes": self.classes, "salts": self.salts, "notes": self.notes}
         columns = {"atom_columns": list(ATOM_COLUMNS), "bond_columns": list(BOND_COLUMNS)}
-        storage.save(folder, {**known, **columns}, {"estimator": self.estimator, "familiarity": self.familiarity})
+        storage.save(folder, {**known, **columns}, {"estimator": self.estimator, "familiarity": self.familiarity}, estimate)
 
     @classmethod
     def load(cls, folder: Path) -> MoleculeModel:
@@ -130,7 +133,7 @@ class MoleculeModel:
         try:
             made.predict([from_molecule(Chem.MolFromSmiles("CO"))], ["CO"])
         except Exception as error:  # whatever a forged file makes fail, it is the file's fault: nothing was asked of it yet
-            raise ValueError(f"{folder} is damaged: it cannot predict ({type(error).__name__}: {error}).") from None
+            raise ValueError(f"{folder} is damaged: it cannot predict. Fit it again, or get an unchanged copy.") from error
         return made
 
 

@@ -2,7 +2,8 @@
 
 Arrays go into ``model.safetensors``, bit for bit; everything else is plain JSON, in which an object is the name of its class and its
 fields. Only classes of the list below are made, whatever a file says. ``model.json`` carries checksums of both files, so that a file that
-was cut off, changed or mixed up with another is refused before anything is predicted with it.
+was cut off, changed or mixed up with another is refused before anything is predicted with it. A model is replaced in one moment, by the
+rename of ``model.json``: new arrays lie under a name with their checksum until then, and are found by it if the process ends just after.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import dataclasses
 import hashlib
 import json
 import math
+import os
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +23,7 @@ from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
 
 from ..datasets import AttributeScaler
-from ..files import replacing, write_json
+from ..files import as_json, holding, staged
 from ..sklearn import GraphTensClassifier, GraphTensFeatures, GraphTensRegressor
 from ..sklearn.edge_nodes import EdgeNodes
 from ..sklearn.encoding import Encoder
@@ -35,7 +38,7 @@ from ..sklearn.random_features import Layer
 from .novelty import Familiarity
 
 KIND, FORMAT = "molecules", 1
-DESCRIPTION, ARRAYS = "model.json", "model.safetensors"
+DESCRIPTION, ARRAYS, ESTIMATE = "model.json", "model.safetensors", "estimate.csv"
 CLASSES: dict[str, type] = {
     made.__name__: made
     for made in (
@@ -46,32 +49,78 @@ CLASSES: dict[str, type] = {
 }
 
 
-def save(folder: Path, description: dict[str, Any], state: Any) -> None:
-    """Write a model: `description` is JSON that people read, `state` a tree of objects, lists, numbers and arrays."""
+def save(folder: Path, description: dict[str, Any], state: Any, estimate: str | None = None) -> None:
+    """Write a model: `description` is JSON that people read, `state` a tree of objects, lists, numbers and arrays, `estimate` a table that
+    goes beside them.
+
+    A full disk or a kill leaves the old model or the new one, and of two processes that write to one folder the last one wins.
+    """
     arrays: dict[str, Any] = {}
     tree = _encode(state, arrays)
     content = save_arrays(arrays)
     text = {"kind": KIND, "format": FORMAT, **description, "arrays": hashlib.sha256(content).hexdigest(), "state": tree}
     text["checksum"] = _checksum(text)
-    with replacing(folder / ARRAYS) as stream:
-        stream.write(content)
-    write_json(folder / DESCRIPTION, text)
+    own, table = folder / _own_name(text["arrays"]), folder / ESTIMATE
+    with holding(folder, wait=True), ExitStack() as stack:
+        for left in folder.glob(_own_name("?" * 64)):  # by a process that was killed
+            if left.name != _own_name(_known_digest(folder)):
+                left.unlink()
+        new_arrays = stack.enter_context(staged(own, content))
+        new_description = stack.enter_context(staged(folder / DESCRIPTION, as_json(text).encode()))
+        new_estimate = None if estimate is None else stack.enter_context(staged(table, estimate.encode()))
+        new_arrays.publish()
+        try:
+            table.unlink(missing_ok=True)  # it is of the model before
+            new_description.publish()
+        except BaseException:
+            own.unlink()
+            raise
+        os.replace(own, folder / ARRAYS)
+        if new_estimate is not None:
+            new_estimate.publish()
 
 
 def load(folder: Path) -> tuple[dict[str, Any], Any]:
     """The description and the state of a model, or an error that says what is wrong with its files."""
-    text = _read_description(folder)
-    try:
-        content = (folder / ARRAYS).read_bytes()
-    except FileNotFoundError:
-        raise ValueError(f"{folder} must hold {ARRAYS} beside {DESCRIPTION} (got none). Was the folder copied as a whole?") from None
-    if hashlib.sha256(content).hexdigest() != text.get("arrays"):
-        raise ValueError(f"{folder / ARRAYS} does not belong to its {DESCRIPTION}, or was changed or cut off (its checksum differs).")
+    while True:
+        text = _read_description(folder)
+        content = _read_arrays(folder, str(text.get("arrays")))
+        if content is not None:
+            break
+        if text == _read_description(folder):  # or it is being replaced at this moment
+            raise ValueError(f"{folder / ARRAYS} does not belong to its {DESCRIPTION}, or was changed or cut off (its checksum differs).")
     try:
         arrays = load_arrays(content)
         return text, _decode(text["state"], arrays, "state")
     except (SafetensorError, KeyError, TypeError, AttributeError, IndexError) as error:
-        raise ValueError(f"{folder} is no model that this version of graph2tens can read: {type(error).__name__}: {error}") from None
+        raise ValueError(
+            f"{folder} is no model that this version of graph2tens can read: its `state` is not as `fit` writes it. Fit it again."
+        ) from error
+
+
+def _read_arrays(folder: Path, digest: str) -> bytes | None:
+    """The arrays with this checksum, if they are there."""
+    found = None
+    for name in (ARRAYS, _own_name(digest), ARRAYS):  # the second becomes the first, perhaps while we look
+        with suppress(FileNotFoundError):
+            found = (folder / name).read_bytes()
+            if hashlib.sha256(found).hexdigest() == digest:
+                return found
+    if found is None:
+        raise ValueError(f"{folder} must hold {ARRAYS} beside {DESCRIPTION} (got none). Was the folder copied as a whole?")
+    return None
+
+
+def _own_name(digest: str) -> str:
+    """What arrays are called until ``model.json`` names them."""
+    return f"model-{digest}.safetensors"
+
+
+def _known_digest(folder: Path) -> str:
+    try:
+        return str(_read_description(folder).get("arrays"))
+    except ValueError:
+        return ""
 
 
 def _read_description(folder: Path) -> dict[str, Any]:

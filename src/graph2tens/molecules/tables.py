@@ -6,6 +6,7 @@ import csv
 import difflib
 import gzip
 import io
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,7 +109,7 @@ def _bytes(path: Path) -> bytes:
     content = path.read_bytes()
     try:
         return gzip.decompress(content) if path.name.lower().endswith(".gz") else content
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise ValueError(f"{path.name} must be a gzip file, as its name says ({error}).") from None
 
 

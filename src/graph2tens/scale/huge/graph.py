@@ -7,10 +7,10 @@ to dst, and a node without out-edges has one entry, to itself.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...checks import check_integer, check_laziness
+from ...files import making_folder, write_json
 from . import sorting
 
 ROW_PTR, COL, PROBABILITIES, DESCRIPTION = "row_ptr.npy", "col.npy", "probabilities.npy", "graph.json"
@@ -71,11 +72,6 @@ class GraphOnDisk:
         """
         n = check_integer(num_nodes, "num_nodes", 1)
         laziness = check_laziness(laziness)
-        target = Path(folder)
-        if target.exists():
-            raise FileExistsError(f"{target} exists already; a graph is written into a new folder.")
-        unfinished = target.with_name(f".{target.name}.{os.getpid()}.unfinished")
-        unfinished.mkdir(parents=True)
 
         def read() -> Iterator[Edges]:
             seen = 0
@@ -88,12 +84,9 @@ class GraphOnDisk:
                 if on_progress is not None:
                     on_progress(seen)
 
-        try:
+        with making_folder(folder) as unfinished:
             _write(unfinished, n, read, self_loops, laziness)
-            os.rename(unfinished, target)
-        finally:
-            shutil.rmtree(unfinished, ignore_errors=True)
-        return cls(target)
+        return cls(folder)
 
     @cached_property
     def facts(self) -> dict[str, Any]:
@@ -196,7 +189,7 @@ def _write(folder: Path, n: int, read: Callable[[], Iterator[Edges]], self_loops
     bad = loops.merge_rows(ptr, col, weights, laziness, merged, final, p)
     if bad >= 0:
         raise ValueError(f"`edges` must have weights of a positive, finite sum at every node that has out-edges (not so at node {bad}).")
-    np.save(folder / ROW_PTR, merged)
+    _file(folder / ROW_PTR, merged.dtype, n + 1)[:] = merged
     del col, weights, final, p  # which brings them to their files
     for name in ("unsorted.npy", "weights.npy"):
         (folder / name).unlink(missing_ok=True)
@@ -209,11 +202,23 @@ def _write(folder: Path, n: int, read: Callable[[], Iterator[Edges]], self_loops
         "laziness": laziness,
     }
     facts["digest"] = digest_of(folder)
-    (folder / DESCRIPTION).write_text(json.dumps(facts, indent=1) + "\n")
+    write_json(folder / DESCRIPTION, facts)
 
 
 def _file(path: Path, dtype: Any, size: int) -> NDArray[Any]:
-    array: NDArray[Any] = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=(size,))
+    """An array in a file, which has its room on the disk from the start: to write to a map without room ends the process (SIGBUS)."""
+    header = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": (size,)}
+    with path.open("wb") as stream:
+        np.lib.format.write_array_header_1_0(stream, header)
+        stream.flush()
+        total = stream.tell() + size * np.dtype(dtype).itemsize
+        try:
+            os.posix_fallocate(stream.fileno(), 0, total)
+        except (AttributeError, OSError) as error:  # macOS has it not, and some file systems cannot
+            if getattr(error, "errno", errno.ENOSYS) not in (errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL):
+                raise
+            stream.truncate(total)
+    array: NDArray[Any] = np.lib.format.open_memmap(path, mode="r+")
     return array
 
 
@@ -251,7 +256,10 @@ def _source(edges: Any) -> Iterator[Sequence[Any]]:
     if isinstance(edges, (str, Path)):
         path = Path(edges)
         if path.suffix == ".npy":
-            edges = np.load(path, mmap_mode="r", allow_pickle=False)
+            try:
+                edges = np.load(path, mmap_mode="r", allow_pickle=False)
+            except (ValueError, EOFError) as error:
+                raise ValueError(f"{path} must be a file .npy of integers (2, E) ({error}).") from None
         else:
             yield from _parquet(path)
             return

@@ -52,8 +52,12 @@ def load_features(path: str | Path) -> GraphTensFeatures:
         raise FileNotFoundError(f"{path} does not exist; `save_features` or `graph2tens scale fit` write such a file.")
     try:
         return _from_file(path)
-    except (SafetensorError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+    except (SafetensorError, ValueError) as error:
         raise ValueError(f"{path} does not hold fitted features of graph2tens ({error}).") from None
+    except (KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError) as error:
+        raise ValueError(
+            f"{path} does not hold fitted features of graph2tens (its description is not as `scale fit` writes it)."
+        ) from error
 
 
 def features_bytes(features: GraphTensFeatures) -> bytes:

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ...checks import check_integer
+from ...files import UNFINISHED, is_leftover
 from .job import ERRORS, input_files, table_files
 from .task import add_to_digest, facts_of
 
@@ -94,7 +95,8 @@ def check_features(folder: str | Path, inputs: str | Path | Sequence[str | Path]
             problems.append(f"{name} has {rows} rows and {noted} errors for {last - first} rows of {facts['input']['file']}.")
         graphs, errors = graphs + rows, errors + noted
         covered.setdefault(facts["input"]["file"], []).append((first, last))
-    problems += [f".{path.name} was left by a killed writer." for path in folder.rglob(".*.parquet.????????")]
+    left = [path for path in folder.rglob(f".*.parquet.????????{UNFINISHED}") if is_leftover(path)]
+    problems += [f"{path.name} was left by a killed writer." for path in left]
     if inputs is not None:
         problems += _missing(inputs, covered)
     return Check(len(files), graphs, errors, columns, tuple(problems))

@@ -50,8 +50,8 @@ def table() -> str:
     for (model, name), found in sorted(networks.items()):
         rows.setdefault(model, {})[name] = found
     lines = [f"| method | {' | '.join(NAMES)} |", f"| --- |{' ---: |' * len(NAMES)}"]
-    for method, found in rows.items():
-        lines.append(f"| {method} | {' | '.join(_cell(found.get(name, [])) for name in NAMES)} |")
+    for method, cells in rows.items():
+        lines.append(f"| {method} | {' | '.join(_cell(cells.get(name, [])) for name in NAMES)} |")
     runs = recorded("nodes")
     seconds = {name: mean(run["processor_seconds"] for run in runs if run["data"] == name) for name in NAMES}
     sure = {name: mean(run["mean_confidence"] for run in runs if run["data"] == name) for name in NAMES}

@@ -68,6 +68,7 @@ def draw() -> None:
         axis.set(
             xlabel=f"measured ({unit})", ylabel="predicted, with 90 % intervals", title=f"{name}, {truth.size} molecules not learnt from"
         )
+        axis.locator_params(nbins=6)
         axis.legend(frameon=False, title="measured value")
     figure.savefig(PICTURE, dpi=90)
 

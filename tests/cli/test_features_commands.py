@@ -82,6 +82,16 @@ def test_a_record_is_like_those_of_trained_networks(tmp_path):
         assert record["options"]["chosen"]["C"] > 0
 
 
+def test_several_draws_stand_side_by_side(tmp_path):
+    folder = write_tu(tmp_path / "DATA", "node_labels")
+    one, two = (
+        json.loads(call("classify", folder, "--seeds", "0", "--draws", draws, "--out", tmp_path, "--json", *FAST).stdout)
+        for draws in (1, 2)
+    )
+    assert two["options"]["chosen"]["columns"] == 2 * one["options"]["chosen"]["columns"]
+    assert one["variant"] == two["variant"].removesuffix(" draws=2")
+
+
 def test_recorded_splits_are_not_computed_again(tmp_path):
     folder = write_tu(tmp_path / "DATA", "node_labels")
     first = call("classify", folder, "--seeds", "0", "--out", tmp_path, "--json", *FAST)

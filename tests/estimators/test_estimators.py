@@ -20,6 +20,7 @@ from torch_geometric.data import Data
 
 from graph2tens.sklearn import (
     G2TNClassifier,
+    G2TNRegressor,
     GraphTensClassifier,
     GraphTensFeatures,
     GraphTensKernel,
@@ -41,6 +42,7 @@ ESTIMATORS: dict[str, BaseEstimator] = {
     "classifier": GraphTensClassifier(FEATURES, C=(1, 10), gamma=(1,), random_state=0),
     "regressor": GraphTensRegressor(FEATURES, random_state=0),
     "network": G2TNClassifier(**NETWORK, random_state=0),
+    "network regressor": G2TNRegressor(**NETWORK, random_state=0),
 }
 each = pytest.mark.parametrize("estimator", [pytest.param(one, id=name) for name, one in ESTIMATORS.items()])
 each_classifier = pytest.mark.parametrize("name", ["classifier", "network"])
@@ -148,6 +150,7 @@ def test_probabilities_follow_the_classes(name):
 
 
 @each_classifier
+@pytest.mark.filterwarnings("ignore:class 'rare'")
 @pytest.mark.parametrize("labels", ["numbers", "booleans", "three", "one", "rare"])
 def test_any_classes_will_do(name, labels):
     y = {

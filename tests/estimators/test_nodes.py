@@ -14,7 +14,8 @@ from torch_geometric.utils import from_networkx
 
 from graph2tens.sklearn import GraphTensNodeClassifier, GraphTensNodeRegressor
 from graph2tens.sklearn.inputs import as_graphs
-from graph2tens.sklearn.nodes import walk_matrix
+from graph2tens.sklearn.node_inputs import walk_matrix
+from graph2tens.sklearn.nodes import hiding_places
 
 
 def karate():
@@ -81,12 +82,55 @@ def test_numbers_come_with_error_bars():
     assert regressor.score(None, truth) > 0.7
     unknown = np.isnan(y)
     assert std[unknown].mean() > std[~unknown].mean() * 0.9
-    assert 0.75 < (np.abs(truth - mean)[unknown] < 1.645 * std[unknown]).mean() <= 1
     assert regressor.predict(by_name=True)[4] == mean[4]
     with_numbers = GraphTensNodeRegressor().fit((nx.to_numpy_array(grid), place), y)
     assert with_numbers.score((nx.to_numpy_array(grid), place), truth) > 0.7
     by_name = {node: truth[node] for node in range(0, 81, 4)}
     np.testing.assert_array_equal(GraphTensNodeRegressor(random_state=0).fit(grid, by_name).predict(), mean)
+
+
+def test_nine_of_ten_numbers_lie_inside_their_intervals():
+    """Of grids with smooth, rough and random numbers, 20 or 50 of them known, with noise."""
+    shares = []
+    for side, seed in ((9, 0), (9, 1), (9, 2), (14, 3), (14, 4), (14, 5)):
+        rng, nodes = np.random.default_rng(seed), side * side
+        grid = nx.convert_node_labels_to_integers(nx.grid_2d_graph(side, side))
+        one, other = np.divmod(np.arange(nodes), side)
+        for pattern in (np.sin(one / 3) + other / 5, np.sin(1.2 * one) * np.cos(other), np.zeros(nodes)):
+            truth = pattern + 0.1 * rng.normal(size=nodes)
+            unknown = rng.random(nodes) > 0.25
+            mean, std = GraphTensNodeRegressor(random_state=seed).fit(grid, np.where(unknown, np.nan, truth)).predict(return_std=True)
+            shares.append((np.abs(truth - mean)[unknown] < 1.645 * std[unknown]).mean())
+    assert 0.85 < np.mean(shares) < 0.95
+    assert min(shares) > 0.7
+
+
+def test_probabilities_of_nodes_agree_with_predictions_and_mean_what_they_say():
+    adjacency, x, kinds = blocks()
+    rng = np.random.default_rng(3)
+    y = np.where(rng.random(60) < 0.4, kinds, -1)
+    wrong = rng.random(60) < 0.25  # labels that are not to be trusted must make it less sure
+    sure = GraphTensNodeClassifier().fit((adjacency, x), y)
+    doubtful = GraphTensNodeClassifier().fit((adjacency, x), np.where((y >= 0) & wrong, (y + 1) % 3, y))
+    unknown = y < 0
+    for classifier in (sure, doubtful):
+        shares = classifier.predict_proba()
+        np.testing.assert_allclose(shares.sum(axis=1), 1)
+        np.testing.assert_array_equal(classifier.classes_[shares.argmax(axis=1)], classifier.predict())
+        assert classifier.predict_proba(by_name=True)[7] == shares[7].tolist()
+    assert sure.predict_proba()[unknown].max(axis=1).mean() > 0.85
+    assert doubtful.predict_proba()[unknown].max(axis=1).mean() < sure.predict_proba()[unknown].max(axis=1).mean() - 0.1
+    assert sure.predict_proba((adjacency, x)).shape == (60, 3)
+
+
+def test_a_class_with_one_known_node_is_never_hidden():
+    fold = hiding_places(np.array([0, 0, 0, 1, 2, 2, *[3] * 11]))
+    assert fold[3] == -1
+    assert sorted(fold[:3]) == [0, 1, 2]
+    assert np.bincount(fold[6:]).tolist() == [3, 2, 2, 2, 2]
+    lone = GraphTensNodeClassifier(random_state=0).fit(nx.path_graph(6), {0: "a", 5: "b"})
+    assert lone.temperature_ == 1
+    assert lone.predict_proba(by_name=True)[0][0] > 0.5 > lone.predict_proba(by_name=True)[5][0]
 
 
 def test_the_walk_may_stay_and_its_rows_sum_to_1():

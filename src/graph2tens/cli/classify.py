@@ -37,6 +37,7 @@ def classify(
     with_time: WithTime = None,
     degree_attribute: DegreeAttribute = None,
     structure: Structure = None,
+    draws: Annotated[int, typer.Option(min=1, max=100, help="Draws of the functionals, side by side: less luck, more time.")] = 1,
     pooling: Annotated[str | None, typer.Option(show_default="sqrt", help="sqrt, sum, mean or both.")] = None,
     out: Annotated[Path, typer.Option(file_okay=False, help="Folder of the records. Runs that are recorded there are skipped.")] = Path(
         "runs"
@@ -75,7 +76,7 @@ def classify(
     new: set[Key] = set()
     with RunStore(out / f"{TABLE}.jsonl", KEY) as store:
         for model in MODELS.values() if method == "both" else [MODELS[method]]:
-            options = unusual(context.params)
+            options = {**unusual(context.params), **({"draws": draws} if draws > 1 else {})}
             if model != MODELS["features"]:  # of all options the kernel shares this one
                 options = {name: value for name, value in options.items() if name == "structure"}
             variant = variant_name(options)

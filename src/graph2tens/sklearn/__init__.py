@@ -8,7 +8,8 @@ from .heads.validated_gp import ValidatedGP as ValidatedGP
 from .heads.validated_svc import ValidatedSVC as ValidatedSVC
 from .inputs import read_networkx as read_networkx
 from .kernel import GraphTensKernel as GraphTensKernel
-from .network import G2TNClassifier as G2TNClassifier
+from .network_estimators import G2TNClassifier as G2TNClassifier
+from .network_estimators import G2TNRegressor as G2TNRegressor
 from .nodes import GraphTensNodeClassifier as GraphTensNodeClassifier
 from .nodes import GraphTensNodeRegressor as GraphTensNodeRegressor
 from .regressor import GraphTensRegressor as GraphTensRegressor

@@ -19,7 +19,7 @@ from .heads.distances import candidates
 from .heads.least_squares import LeastSquaresClassifier
 from .heads.validated_svc import ValidatedSVC
 from .inputs import as_graphs
-from .targets import check_labels, check_targets, has_labels, share_right
+from .targets import check_labels, check_targets, has_labels, share_right, warn_of_rare
 
 
 class GraphTensClassifier(WithFeatures, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -87,6 +87,7 @@ class GraphTensClassifier(WithFeatures, ClassifierMixin, BaseEstimator):  # type
         graphs = as_graphs(X)
         several, landmarks = has_labels(y), self._landmarks(len(graphs))
         answers = check_labels(y, len(graphs)) if several else check_targets(y, len(graphs))
+        warn_of_rare(answers)
         made = own_features(self).fit(graphs)
         groups = getattr(made, "column_groups_", None)
         table_val = None if X_val is None else made.transform(X_val)

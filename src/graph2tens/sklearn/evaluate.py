@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.pipeline import FeatureUnion
 
 from ..datasets import DataError, GraphDataset, fold_split, split
 from ..training.config import Cell
@@ -22,6 +23,7 @@ from .heads.validated_svc import ValidatedSVC
 from .wl import WeisfeilerLehman
 
 TABLE = "features"
+FAR = 1000  # between the random states of two draws: more than there are splits, which have one each
 
 
 @dataclass(frozen=True)
@@ -42,16 +44,20 @@ class Judgement:
     seconds_svm: float
 
 
-def graph_tens(parts: Parts, seed: int, n_jobs: int, **options: Any) -> Judgement:
-    """What :class:`GraphTensClassifier` does; `options` are those of the features, whose functionals the seed draws."""
+def graph_tens(parts: Parts, seed: int, n_jobs: int, draws: int = 1, **options: Any) -> Judgement:
+    """What :class:`GraphTensClassifier` does; `options` are those of the features, whose functionals the seed draws.
+
+    The columns of several `draws` stand side by side, so that less depends on the luck of one; the first is that of ``draws=1``.
+    """
     started = time.perf_counter()
-    features = GraphTensFeatures(**options, random_state=seed, n_jobs=n_jobs).fit(parts.graphs["train"])
+    each = [(f"draw{number}", GraphTensFeatures(**options, random_state=seed + FAR * number, n_jobs=n_jobs)) for number in range(draws)]
+    features = FeatureUnion(each).fit(parts.graphs["train"])
     tables = {part: features.transform(graphs) for part, graphs in parts.graphs.items()}
     seconds = time.perf_counter() - started
     y, svm = parts.classes, ValidatedSVC(n_jobs=n_jobs)
     svm.fit(tables["train"], y["train"], tables["validation"], y["validation"])
     found = {part: _two_columns(svm.decision_function(table)) for part, table in tables.items()}
-    chosen = {"C": svm.C_, "gamma": svm.gamma_, "columns": features.n_features_out_, "candidates": {"C": svm.C, "gamma": svm.gamma}}
+    chosen = {"C": svm.C_, "gamma": svm.gamma_, "columns": tables["train"].shape[1], "candidates": {"C": svm.C, "gamma": svm.gamma}}
     return Judgement(found, chosen, seconds, time.perf_counter() - started - seconds)
 
 

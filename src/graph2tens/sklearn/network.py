@@ -1,61 +1,37 @@
-"""`G2TNClassifier`: the paper's network with the manners of scikit-learn."""
+"""What `G2TNClassifier` and `G2TNRegressor` share: the paper's network, trained on graphs in whatever form they come."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import Any, Self
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
 from lightning_fabric import Fabric
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
 from torch_geometric.data import Data
 
 from ..datasets import AttributeScaler, CollatedGraphs, GraphDataset, Split
 from ..nn import GraphTensNet
 from ..training.config import Training
-from ..training.loop import Epoch, Opener, TrainingState, evaluate, fit
-from ..training.objectives import Classification
+from ..training.loop import Batch, Epoch, Opener, TrainingState, evaluate, fit
+from ..training.objectives import Objective
 from ..training.tasks import GraphTask, as_batch, walk_options
 from .base import GraphInput
 from .encoding import Encoder
 from .inputs import OneGraph, as_graphs
-from .targets import check_targets, known_classes, set_aside
+from .targets import set_aside
 
 
-class G2TNClassifier(GraphInput, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Classify graphs with :class:`graph2tens.nn.GraphTensNet`, trained by Adam with early stopping.
-
-    Args:
-        conv: ``"G2TN"``, or ``"G2TAN"`` with attention.
-        hidden_channels: width, and number of functionals, of a layer.
-        num_layers: layers.
-        walk_length: steps of a layer's walk.
-        degree: highest tensor degree.
-        dropout: after every layer.
-        network_options: further keywords of the network.
-        epochs: passes over the training graphs, at most.
-        batch_size: graphs of a step.
-        learning_rate: of the first step; it falls to 0 along a cosine.
-        l2: weight of the tensor-norm penalty.
-        patience: epochs without a better validation loss after which training stops; the best weights are kept. None trains to the
-            last epoch, on all graphs.
-        validation_fraction: share of the graphs that is set aside for early stopping if :meth:`fit` gets no validation data.
-        degree_attribute, handle_unknown: as in :class:`GraphTensFeatures`.
-        device: ``"cpu"``, ``"cuda"``, ``"mps"`` or ``"auto"``.
-        random_state: an integer makes everything reproducible on one machine.
-        verbose: 1 prints an epoch in ten, 2 every epoch.
-
-    Attributes:
-        classes_: class labels.
-        network_: the trained network, on the CPU.
-        history_: what every epoch measured, a list of :class:`~graph2tens.training.loop.Epoch`.
-        n_iter_: epochs made; best_epoch_: the one whose weights were kept.
-    """
+class GraphNetwork(GraphInput, BaseEstimator):  # type: ignore[misc]
+    """A :class:`graph2tens.nn.GraphTensNet` for graphs, trained by Adam with early stopping."""
 
     def __init__(
         self,
@@ -98,60 +74,47 @@ class G2TNClassifier(GraphInput, ClassifierMixin, BaseEstimator):  # type: ignor
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> Self:
-        """Train.
-
-        Args:
-            X: list of graphs; see :mod:`graph2tens.sklearn.inputs`.
-            y: their classes.
-            X_val, y_val: graphs and classes that decide when to stop; by default some of X are set aside.
-        """
-        if self.conv not in ("G2TN", "G2TAN"):
-            raise ValueError(f"`conv` must be 'G2TN' or 'G2TAN' (got {self.conv!r}).")
-        graphs = as_graphs(X)
-        self.classes_, target = np.unique(check_targets(y, len(graphs)), return_inverse=True)
+    def _train(
+        self, graphs: list[OneGraph], y: Tensor, outputs: int, objective: Objective, held_out: tuple[list[OneGraph], Tensor] | None
+    ) -> None:
+        """Targets `y` have a row for each graph; `held_out` are graphs and targets to stop by, if the caller has any."""
         random = check_random_state(self.random_state)
         seed = int(random.randint(np.iinfo(np.int32).max))
-        train, validation = self._parts(target, random)
-        if X_val is not None:
-            held_out = as_graphs(X_val)
-            target = np.concatenate([target, known_classes(check_targets(y_val, len(held_out), "y_val"), self.classes_)])
-            train, validation = np.arange(len(graphs)), np.arange(len(graphs), target.size)
-            graphs = [*graphs, *held_out]
-        elif y_val is not None:
-            raise ValueError("`y_val` must come with `X_val`, the graphs it belongs to (got None).")
-        fitted = [graphs[place] for place in train]
-        self.encoder_ = Encoder.fit(fitted, degree_attribute=self.degree_attribute, handle_unknown=self.handle_unknown)
-        dataset = GraphDataset("the graphs", self._data(graphs, target), max(self.classes_.size, 1), len(self.encoder_.names), "graph")
+        train, validation = self._parts(y, random)
+        if held_out is not None:
+            train, validation = np.arange(len(graphs)), np.arange(len(graphs), len(graphs) + len(held_out[0]))
+            graphs, y = [*graphs, *held_out[0]], torch.cat([y, held_out[1]])
+        self.encoder_ = Encoder.fit(
+            [graphs[place] for place in train], degree_attribute=self.degree_attribute, handle_unknown=self.handle_unknown
+        )
+        columns = len(self.encoder_.names)
+        dataset, scaler = GraphDataset("the graphs", self._data(graphs), outputs, columns, "graph"), AttributeScaler.identity(columns)
         fabric = Fabric(accelerator=self.device, devices=1)
         with torch.random.fork_rng():  # neither read nor change the caller's random numbers
             torch.manual_seed(seed)
-            self.network_ = self._network()
-            task = GraphTask(
-                dataset, Split(train, validation, validation), self._no_scaling(), self.batch_size, self.network_, fabric.device
-            )
-            state = fit(fabric, self.network_, task, self._training(), seed=seed, on_epoch=self._report)
+            self.network_ = self._network(outputs)
+            parts = Split(train, validation, validation)
+            task = _TaskWithTargets(y, dataset, parts, scaler, self.batch_size, self.network_, fabric.device, objective)
+            state = fit(fabric, self.network_, task, self._training(), seed=seed, on_epoch=partial(self._report, objective.metric))
         self.network_ = self.network_.cpu().eval()
         self.history_, self.n_iter_, self.best_epoch_ = state.history, state.epoch, state.best_epoch
-        return self
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Probability of each class, in the order of ``classes_``."""
+    def _answers(self, X: Any, objective: Objective) -> NDArray[np.float64]:
+        """(n, outputs) of a trained network: probabilities, or values."""
         check_is_fitted(self, "network_")
         graphs = CollatedGraphs(self._data(as_graphs(X)), **(walk_options(self.network_) or {}))
         batches = (as_batch(batch) for batch in graphs.batches(range(len(graphs)), 2 * self.batch_size))
-        found = evaluate(Opener(self.network_), batches, Classification()).predictions.double().numpy()
-        shares: NDArray[np.float64] = found / found.sum(axis=1, keepdims=True)
-        return shares
+        found: NDArray[np.float64] = evaluate(Opener(self.network_), batches, _Unjudged(objective)).predictions.double().numpy()
+        return found
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The likeliest class of each graph."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]  # type: ignore[no-any-return]
+    def _check_conv(self) -> None:
+        if self.conv not in ("G2TN", "G2TAN"):
+            raise ValueError(f"`conv` must be 'G2TN' or 'G2TAN' (got {self.conv!r}).")
 
-    def _network(self) -> GraphTensNet:
+    def _network(self, outputs: int) -> GraphTensNet:
         return GraphTensNet(
             len(self.encoder_.names),
-            self.classes_.size,
+            outputs,
             conv=self.conv,
             hidden_channels=self.hidden_channels,
             num_layers=self.num_layers,
@@ -166,32 +129,55 @@ class G2TNClassifier(GraphInput, ClassifierMixin, BaseEstimator):  # type: ignor
             epochs=self.epochs, batch_size=self.batch_size, learning_rate=self.learning_rate, l2=self.l2, patience=self.patience
         )
 
-    def _parts(self, target: NDArray[np.int64], random: np.random.RandomState) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _parts(self, y: Tensor, random: np.random.RandomState) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Rows to train on and rows to stop by; without early stopping they are the same."""
-        everything = np.arange(target.size)
-        if self.patience is None or target.size < 2:
+        everything = np.arange(len(y))
+        if self.patience is None or len(y) < 2:
             return everything, everything
         if not 0 < self.validation_fraction < 1:
             raise ValueError(f"`validation_fraction` must lie in (0, 1) (got {self.validation_fraction!r}).")
-        return set_aside(target, self.validation_fraction, random)
+        classes = y.numpy() if y.ndim == 1 else np.zeros(len(y), dtype=np.int64)  # only classes have shares to keep
+        return set_aside(classes, self.validation_fraction, random)
 
-    def _data(self, graphs: list[OneGraph], target: NDArray[np.int64] | None = None) -> list[Data]:
-        tables = self.encoder_.transform(graphs)
-        found = []
-        for place, (x, graph) in enumerate(zip(tables, graphs, strict=True)):
-            data = Data(x=torch.from_numpy(x), edge_index=torch.from_numpy(graph.edges), edge_weight=torch.from_numpy(graph.weights))
-            if target is not None:
-                data.y = torch.tensor([target[place]])
-            found.append(data)
-        return found
+    def _data(self, graphs: list[OneGraph]) -> list[Data]:
+        return [
+            Data(x=torch.from_numpy(x), edge_index=torch.from_numpy(graph.edges), edge_weight=torch.from_numpy(graph.weights))
+            for x, graph in zip(self.encoder_.transform(graphs), graphs, strict=True)
+        ]
 
-    def _no_scaling(self) -> AttributeScaler:
-        return AttributeScaler.identity(len(self.encoder_.names))  # the encoder scales
-
-    def _report(self, epoch: Epoch, state: TrainingState) -> None:
+    def _report(self, metric: str, epoch: Epoch, state: TrainingState) -> None:
         if self.verbose > 1 or (self.verbose and epoch.epoch % 10 == 1):
             print(
                 f"epoch {epoch.epoch}: training loss {epoch.train_loss:.4f}, validation loss {epoch.validation_loss:.4f}, "
-                f"accuracy {epoch.validation_score:.4f}, {epoch.seconds:.2f} s",
+                f"{metric} {epoch.validation_score:.4f}, {epoch.seconds:.2f} s",
                 file=sys.stderr,
             )
+
+
+class _TaskWithTargets(GraphTask):
+    """Graphs whose targets stand in a table of their own: a class, or several numbers, for each."""
+
+    def __init__(self, y: Tensor, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._y = y
+
+    def _batch(self, index: NDArray[np.int64], weight: float = 1.0) -> Batch:
+        return replace(super()._batch(index, weight), y=self._y[torch.from_numpy(index)].to(self._device))
+
+
+class _Unjudged:
+    """An objective whose outputs are wanted where no truth is known."""
+
+    metric, higher_is_better = "", True
+
+    def __init__(self, objective: Objective) -> None:
+        self.predictions = objective.predictions
+
+    def loss(self, outputs: Tensor, y: Tensor) -> Tensor:
+        return outputs.new_zeros(())
+
+    def count(self, y: Tensor) -> int:
+        return len(y)
+
+    def score(self, outputs: Tensor, y: Tensor) -> float:
+        return 0.0

@@ -8,11 +8,10 @@ nodes, and its answers are spread along the edges.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
@@ -24,13 +23,17 @@ from .encoding import Encoder
 from .heads.distances import candidates, squared_distances
 from .heads.gaussian_process import Matrix, Spectrum, leave_one_out, rational
 from .heads.regression import NOISES
+from .heads.svm import calibrate, probabilities
 from .inputs import OneGraph, as_graphs
+from .node_inputs import known_labels, node_names, numbers_of, walk_matrix
 from .targets import r2, share_right
 
 KINDS = ("auto", "words", "numbers", "identities")
 MANY, RARE = 50, 0.2  # attributes are words if there are at least so many columns, and at most this share of the entries is not 0
 STEPS = {"words": 4, "numbers": 4, "identities": 16}  # of the walk; where places are all there is, they must be seen from afar
 SPREADING_STEPS = 30
+FOLDS = 5  # in which known nodes are hidden to see how sure answers may be
+ROWS = 4096  # nodes whose kernel with the known ones exists at a time
 
 
 class _OnNodes(GraphInput, BaseEstimator):  # type: ignore[misc]
@@ -122,21 +125,32 @@ class _OnNodes(GraphInput, BaseEstimator):  # type: ignore[misc]
         best = int(np.round(error, 9).argmin())
         self.noise_ = float(noises[best])
         self.scores_ = [{"noise": noise, "error": value} for noise, value in zip(noises.tolist(), error.tolist(), strict=True)]
-        self.variance_ = found.scale[:, best]
+        # The scale of the errors is an estimate from as many errors as nodes are known, with a mean and a noise fitted to them: by the
+        # rule of Student's distribution its variance is that much larger, which matters below a hundred known nodes.
+        self.variance_ = found.scale[:, best] * len(y) / max(len(y) - 3, 1)
         self.spectrum_ = spectrum
         self.weights_ = spectrum.weights(y, np.full(y.shape[1], self.noise_))
         self.predictions_ = self._spread(graph, self._predict(rows), known, targets[known])
+        self._calibrate(graph, rows, known, targets[known])
+
+    def _calibrate(self, graph: OneGraph, rows: Matrix, known: NDArray[np.int64], truth: Matrix) -> None:
+        """Regressors have nothing to calibrate."""
 
     def _kernel(self, rows: Matrix) -> Matrix:
         return rational(1.0, squared_distances(rows, self.known_rows_, exact=True))
 
     def _predict(self, rows: Matrix) -> Matrix:
-        answers: Matrix = self.offset_ + self.scale_ * (self._kernel(rows) @ self.weights_)
+        answers: Matrix = self.offset_ + self.scale_ * self._times(rows, self.weights_)
         return answers
 
+    def _times(self, rows: Matrix, weights: Matrix) -> Matrix:
+        """Kernel of `rows` with the known nodes, times `weights`; the kernel never exists as a whole."""
+        return np.concatenate([self._kernel(rows[start : start + ROWS]) @ weights for start in range(0, len(rows), ROWS)])
+
     def _std(self, rows: Matrix) -> Matrix:
-        variances = self.spectrum_.variances(self._kernel(rows), np.array([self.noise_]))
-        std: Matrix = self.scale_ * np.sqrt(self.variance_ * variances)
+        noise, spectrum = np.array([self.noise_]), self.spectrum_
+        parts = [spectrum.variances(self._kernel(rows[start : start + ROWS]), noise) for start in range(0, len(rows), ROWS)]
+        std: Matrix = self.scale_ * np.sqrt(self.variance_ * np.concatenate(parts))
         return std
 
     def _spread(self, graph: OneGraph, answers: Matrix, known: Any = None, truth: Any = None) -> Matrix:
@@ -185,6 +199,7 @@ class GraphTensNodeClassifier(_OnNodes, ClassifierMixin):  # type: ignore[misc]
         nodes_: names of the nodes, those of networkx or numbers.
         kind_: what nodes are described by.
         noise_: the chosen noise; scores_: the error of every candidate.
+        temperature_: that turns decisions into probabilities, by known nodes that were hidden in turn; 1 if no class has two known nodes.
 
     Example:
         >>> import networkx as nx
@@ -214,6 +229,13 @@ class GraphTensNodeClassifier(_OnNodes, ClassifierMixin):  # type: ignore[misc]
         answers = self._all(graph)
         return self._named(self.classes_[answers.argmax(axis=1)], graph, by_name)
 
+    def predict_proba(self, graph: Any = None, *, by_name: bool = False) -> Any:
+        """(n, classes): the probability of each class, in the order of ``classes_``; the likeliest is the one :meth:`predict` answers.
+
+        By name it is a dictionary from nodes to lists.
+        """
+        return self._named(probabilities(self._all(graph), self.temperature_), graph, by_name)
+
     def decision_function(self, graph: Any = None) -> Matrix:
         """(n, classes), the largest for the predicted class."""
         return self._all(graph)
@@ -222,6 +244,28 @@ class GraphTensNodeClassifier(_OnNodes, ClassifierMixin):  # type: ignore[misc]
         """The share of right answers among the nodes whose class `y` knows; `graph` None is the graph of :meth:`fit`."""
         classes, known = known_labels(y, self.nodes_ if graph is None else node_names(graph, self._read(graph).num_nodes))
         return share_right(classes, self.predict(graph)[known], sample_weight)
+
+    def _calibrate(self, graph: OneGraph, rows: Matrix, known: NDArray[np.int64], truth: Matrix) -> None:
+        """Hide a fifth of the known nodes at a time, answer for them as for all others, and see how sure the answers may be."""
+        place = truth.argmax(axis=1)
+        fold = hiding_places(place)
+        kernel, scaled, values = self._kernel(self.known_rows_), (truth - self.offset_) / self.scale_, np.zeros_like(truth)
+        weights = []
+        for number in range(fold.max() + 1):
+            rest = np.flatnonzero(fold != number)
+            found = np.zeros_like(truth)
+            found[rest] = np.linalg.solve(kernel[np.ix_(rest, rest)] + self.noise_ * np.eye(rest.size), scaled[rest])
+            weights.append(found)
+        self.temperature_ = 1.0
+        if not weights:
+            return
+        answers = np.split(self._times(rows, np.concatenate(weights, axis=1)), len(weights), axis=1)
+        for number, answer in enumerate(answers):
+            hidden, rest = np.flatnonzero(fold == number), np.flatnonzero(fold != number)
+            spread = self._spread(graph, self.offset_ + self.scale_ * answer, known[rest], truth[rest])
+            values[hidden] = spread[known[hidden]]
+        judged = fold >= 0
+        self.temperature_ = calibrate(values[judged], place[judged])[0]
 
     def _spreading(self) -> float:
         return 0.9 if self.spreading is None else float(self.spreading)
@@ -262,56 +306,11 @@ class GraphTensNodeRegressor(_OnNodes, RegressorMixin):  # type: ignore[misc]
         return float(self.spreading or 0)
 
 
-def walk_matrix(graph: OneGraph) -> Any:
-    """P of the walk that may stay where it is: a self-loop as heavy as a mean edge is added to every node."""
-    n = graph.num_nodes
-    own = graph.weights.mean() if graph.weights.size else 1.0
-    A = scipy.sparse.csr_array((graph.weights, (graph.edges[0], graph.edges[1])), shape=(n, n)) + own * scipy.sparse.eye_array(n)
-    return scipy.sparse.csr_array(scipy.sparse.diags_array(1 / A.sum(axis=1)) @ A)
-
-
-def node_names(graph: Any, count: int) -> list[Any]:
-    """Names of networkx nodes, numbers otherwise."""
-    return list(graph.nodes) if hasattr(graph, "nodes") and hasattr(graph, "adj") else list(range(count))
-
-
-def known_labels(y: Any, nodes: Sequence[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Classes of the nodes that have one, and which nodes these are."""
-    if isinstance(y, Mapping):
-        values = _by_name(y, nodes)
-    else:
-        values = list(y.tolist() if hasattr(y, "tolist") else y)
-        if len(values) != len(nodes):
-            raise ValueError(f"`y` must hold one class for each of the {len(nodes)} nodes, -1 where unknown (got {len(values)}).")
-    known = [place for place, value in enumerate(values) if not _is_unknown(value)]
-    if not known:
-        raise ValueError("`y` must hold the class of some nodes (got none: all are -1).")
-    classes = np.array([values[place] for place in known])
-    if np.unique(classes).size < 2:
-        raise ValueError(f"`y` must hold nodes of at least 2 classes (got 1 class: {classes[0]!r}).")
-    return classes, np.array(known)
-
-
-def numbers_of(y: Any, nodes: Sequence[Any]) -> Matrix:
-    """A number for each node, NaN where unknown."""
-    values = [np.nan if value is _UNKNOWN else value for value in _by_name(y, nodes)] if isinstance(y, Mapping) else y
-    numbers = np.asarray(values, dtype=np.float64)
-    if numbers.shape != (len(nodes),):
-        raise ValueError(f"`y` must hold one number for each of the {len(nodes)} nodes, NaN where unknown (got shape {numbers.shape}).")
-    if np.isinf(numbers).any() or (~np.isnan(numbers)).sum() < 2:
-        raise ValueError(f"`y` must hold finite numbers of at least 2 nodes (got {int(np.isfinite(numbers).sum())}).")
-    return numbers
-
-
-_UNKNOWN = object()
-
-
-def _is_unknown(value: Any) -> bool:
-    return value is None or value is _UNKNOWN or (not isinstance(value, str) and value == -1)
-
-
-def _by_name(y: Mapping[Any, Any], nodes: Sequence[Any]) -> list[Any]:
-    strangers = [name for name in y if name not in set(nodes)]
-    if strangers:
-        raise ValueError(f"`y` must name nodes of the graph (got {strangers[0]!r}, which is none).")
-    return [y.get(name, _UNKNOWN) for name in nodes]
+def hiding_places(classes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For each known node the fold in which it is hidden, -1 for never: in every fold some nodes of each class must stay known."""
+    fold = np.full(classes.size, -1)
+    for value in np.unique(classes):
+        members = np.random.default_rng(0).permutation(np.flatnonzero(classes == value))
+        if members.size > 1:
+            fold[members] = np.arange(members.size) % min(FOLDS, members.size)
+    return fold

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,21 @@ def check_labels(y: Any, count: int, name: str = "y", *, least: int = 1) -> NDAr
             f"`{name}` must hold 0, 1 or NaN for unknown, if it has several labels (got {table[row, label]:g} in row {row}, label {label})."
         )
     return table
+
+
+def warn_of_rare(y: NDArray[Any]) -> None:
+    """Say which class (y of one dimension) or which value of a label (of two) has too few graphs to be learnt and judged."""
+    if y.ndim == 1:
+        classes, counts = np.unique(y, return_counts=True)
+        named = [f"class {value!r}" for value in classes[counts == 1].tolist()] if classes.size > 1 else []
+        what = "has one member only, so it cannot be learnt from and checked on at once"
+    else:
+        counts = np.stack([(y == value).sum(axis=0) for value in (0, 1)], axis=1)
+        named = [f"label {label} with value {value}" for label, value in np.argwhere(counts < 2).tolist()]
+        what = "is known of fewer than two graphs, so it cannot be learnt from and checked on at once"
+    if named:
+        others = f" (and {len(named) - 1} more)" if len(named) > 1 else ""
+        warnings.warn(f"{named[0]} of `y`{others} {what}. Add graphs of it, or leave it out.", stacklevel=3)
 
 
 def share_right(y: Any, predicted: NDArray[Any], sample_weight: Any = None) -> float:

@@ -14,13 +14,17 @@ if TYPE_CHECKING:
 
 def _found(data: GraphDataset) -> str:
     """What the files said about nodes and edges, and what of it is used: a missing file is easily overlooked."""
-    known, edges = data.encoding, any(graph.edge_attr is not None for graph in data.graphs)
+    known, unused = data.encoding, any(graph.edge_attr is not None for graph in data.graphs)
     parts = [f"{known.num_attributes} attributes"] * bool(known.num_attributes)
     parts += [f"labels with {sum(map(len, known.node_labels))} values"] * bool(known.node_labels)
     nodes = " and ".join(parts) or (
         "their degrees alone, as there is no file of node labels or attributes" if known.degrees else "attributes"
     )
-    return f"Nodes are described by {nodes}." + " Labels and attributes of edges are there, but not used." * edges
+    if known.edges:
+        parts = [f"{known.num_edge_attributes} attributes"] * bool(known.num_edge_attributes)
+        parts += [f"labels with {sum(map(len, known.edge_labels))} values"] * bool(known.edge_labels)
+        return f"Nodes are described by {nodes}, edges by {' and '.join(parts)}: each edge is a node between its ends (--no-edges: is not)."
+    return f"Nodes are described by {nodes}." + " Labels and attributes of edges are there, but not used." * unused
 
 
 class Display:

@@ -32,6 +32,8 @@ class Encoding:
         edge_labels: the same for edges.
         classes: graph labels as the file writes them, ascending; class c of the data is ``classes[c]``.
         degrees: x describes degrees.
+        edges: edges have nodes of their own, whose attributes follow those of the nodes: ``undirected``, ``directed``, or empty if not.
+        num_edge_attributes: continuous columns of edges.
     """
 
     num_attributes: int = 0
@@ -39,6 +41,22 @@ class Encoding:
     edge_labels: tuple[tuple[int, ...], ...] = ()
     classes: tuple[int, ...] = ()
     degrees: bool = False
+    edges: Literal["", "undirected", "directed"] = ""
+    num_edge_attributes: int = 0
+
+    @property
+    def column_names(self) -> list[str]:
+        """``attribute0``, ``label=6``, of edges ``edge_attribute0``, ``edge_label=1``; empty for degrees alone and data without files."""
+        several = len(self.node_labels) > 1
+        names = [f"attribute{place}" for place in range(self.num_attributes)]
+        names += [f"label{place if several else ''}={value}" for place, values in enumerate(self.node_labels) for value in values]
+        if not self.edges:
+            return names
+        several = len(self.edge_labels) > 1
+        names += [f"edge_attribute{place}" for place in range(self.num_edge_attributes)]
+        return names + [
+            f"edge_label{place if several else ''}={value}" for place, values in enumerate(self.edge_labels) for value in values
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -48,6 +66,8 @@ class Encoding:
             "edge_labels": [list(values) for values in self.edge_labels],
             "classes": list(self.classes),
             "degrees": self.degrees,
+            "edges": self.edges,
+            "num_edge_attributes": self.num_edge_attributes,
         }
 
     @classmethod
@@ -58,6 +78,8 @@ class Encoding:
             edge_labels=tuple(tuple(values) for values in state["edge_labels"]),
             classes=tuple(state["classes"]),
             degrees=bool(state["degrees"]),
+            edges=state.get("edges", ""),
+            num_edge_attributes=int(state.get("num_edge_attributes", 0)),
         )
 
 

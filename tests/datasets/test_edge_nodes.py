@@ -45,7 +45,7 @@ def test_every_edge_is_a_node_between_its_ends(tmp_path: Path):
     assert (divided.x[3:, :2] == 0).all()
     assert (divided.x[3:, 2:].sum(1) == 1).all()
     assert (data.labels == plain.labels).all()
-    assert data.encoding.column_names == ["label=3", "label=7", "edge_label=1", "edge_label=2"]
+    assert data.encoding.column_names + data.encoding.edge_column_names == ["label=3", "label=7", "edge_label=1", "edge_label=2"]
     assert Encoding.from_dict(json.loads(json.dumps(data.encoding.to_dict()))) == data.encoding
 
 

@@ -46,17 +46,13 @@ class Encoding:
 
     @property
     def column_names(self) -> list[str]:
-        """``attribute0``, ``label=6``, of edges ``edge_attribute0``, ``edge_label=1``; empty for degrees alone and data without files."""
-        several = len(self.node_labels) > 1
-        names = [f"attribute{place}" for place in range(self.num_attributes)]
-        names += [f"label{place if several else ''}={value}" for place, values in enumerate(self.node_labels) for value in values]
-        if not self.edges:
-            return names
-        several = len(self.edge_labels) > 1
-        names += [f"edge_attribute{place}" for place in range(self.num_edge_attributes)]
-        return names + [
-            f"edge_label{place if several else ''}={value}" for place, values in enumerate(self.edge_labels) for value in values
-        ]
+        """Of x, before edges get nodes of their own: ``attribute0``, ``label=6``; empty for degrees alone."""
+        return _names("", self.num_attributes, self.node_labels)
+
+    @property
+    def edge_column_names(self) -> list[str]:
+        """Of ``edge_attr``: ``edge_attribute0``, ``edge_label=1``."""
+        return _names("edge_", self.num_edge_attributes, self.edge_labels)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -81,6 +77,12 @@ class Encoding:
             edges=state.get("edges", ""),
             num_edge_attributes=int(state.get("num_edge_attributes", 0)),
         )
+
+
+def _names(prefix: str, attributes: int, labels: tuple[tuple[int, ...], ...]) -> list[str]:
+    """A second column of labels is ``label1=``."""
+    names = [f"{prefix}attribute{place}" for place in range(attributes)]
+    return names + [f"{prefix}label{place or ''}={value}" for place, values in enumerate(labels) for value in values]
 
 
 @dataclass(frozen=True, eq=False)

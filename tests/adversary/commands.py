@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from typer.models import OptionInfo
 
 from graph2tens.cli import app
+from graph2tens.cli.options import Within
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,8 @@ def _parameters(callback: Any) -> typing.Iterator[Parameter]:
             flags = info.param_decls or ((f"--{dashed}", f"--no-{dashed}") if kind is bool else (f"--{dashed}",))
             flags = tuple(flag for declared in flags for flag in declared.split("/") if flag.startswith("--"))
         repeats = "list" in str(hint.__origin__)
-        yield Parameter(name, kind, flags, parameter.default is parameter.empty, repeats, info.min, info.max)
+        limits = (info.callback.least, info.callback.most) if isinstance(info.callback, Within) else (info.min, info.max)
+        yield Parameter(name, kind, flags, parameter.default is parameter.empty, repeats, *limits)
 
 
 def plain_types(hint: Any) -> set[Any]:

@@ -346,7 +346,7 @@ def test_reproduce_says_what_it_would_do(tmp_path):
 def test_info_tells_where_data_is_looked_for(tmp_path, rings):
     facts = json.loads(call("info", "--data-root", rings.parent, "--json").stdout)
     assert facts["data_folders"][0] == str(rings.parent)
-    assert facts["datasets_found"][0] == "rings"
+    assert facts["datasets_found"][0].startswith("rings")
     assert "reference" in facts["backends"]
     assert facts["devices"][0] == "cpu"
     assert "digits" in call("info").stdout

@@ -236,9 +236,9 @@ class TestOtherFilesEncodedLikeTheTrainingData:
     def test_what_does_not_fit_is_refused(self, tmp_path):
         with pytest.raises(DataError, match=r"TOY_graph_labels.txt:3: class 8 is none of the classes the model knows \(-1, 0, 1\)"):
             load(write_tu(tmp_path / "class", **spoilt("graph_labels", 3, "8")), encoding=self.encoding)
-        with pytest.raises(DataError, match=r"TOY_node_labels.txt: 1 labels a node expected, .* \(got 0\)"):
+        with pytest.raises(DataError, match=r"TOY_node_labels.txt: 1 labels per node expected, .* \(got 0\)"):
             load(write_tu(tmp_path / "labels", node_labels=None), encoding=self.encoding)
-        with pytest.raises(DataError, match=r"TOY_node_attributes.txt: 0 attributes a node expected, .* \(got 1\)"):
+        with pytest.raises(DataError, match=r"TOY_node_attributes.txt: 0 attributes per node expected, .* \(got 1\)"):
             load(write_tu(tmp_path / "attributes", node_attributes=["1"] * 15), encoding=self.encoding)
 
     def test_degrees_are_used_again_even_if_there_are_labels(self, tmp_path):

@@ -18,6 +18,7 @@ from graph2tens.sklearn import (
 from graph2tens.sklearn.heads.answers import Labels
 from graph2tens.sklearn.heads.landmark_gp import blocks
 from graph2tens.sklearn.heads.landmarks import Sums
+from graph2tens.sklearn.heads.validated_svc import ValidatedSVC
 
 FEATURES = GraphTensFeatures(n_layers=2, n_functionals=8, n_waves=8)
 
@@ -242,3 +243,13 @@ def test_wrong_labels_are_named():
         LeastSquaresClassifier().fit(x, np.where(np.arange(3) == 2, np.nan, holes))
     with pytest.raises(ValueError, match="must have 3 labels, as before"):
         LeastSquaresClassifier().fit(x, holes, x, holes[:, :2])
+
+
+@pytest.mark.parametrize(("rows", "divisions"), [(100, 3), (399, 3), (400, 1), (999, 1)])
+def test_few_rows_are_divided_into_folds_several_times(rows, divisions):
+    """With few rows the choice of C and width depends on who meets whom in a fold."""
+    target = np.arange(rows) % 2
+    folds = ValidatedSVC(random_state=0)._folds(target)
+    assert len(folds) == 5 * divisions
+    assert (np.bincount(np.concatenate([validation for _, validation in folds])) == divisions).all()
+    assert len(ValidatedSVC(validation=5, random_state=0)._folds(target)) == 5  # what is asked for is done

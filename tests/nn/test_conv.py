@@ -320,7 +320,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "edge_attr missing": (lambda: G2TANConv(3, 8, edge_dim=2)(X, INDEX), ValueError, r"edge_dim=2 columns \(got None\)"),
     "edge_attr rows": (lambda: G2TANConv(3, 8, edge_dim=3)(X, INDEX, edge_attr=X), ValueError, r"5 edges \(got \(4, 3\)\)"),
     "edge_attr unwanted": (lambda: G2TANConv(3, 8)(X, INDEX, edge_attr=X), ValueError, r"None, since edge_dim is"),
-    "heads": (lambda: G2TANConv(3, 6), ValueError, r"`heads` must divide the rank 6.*\(got 8\).*rank=8"),
+    "heads": (lambda: G2TANConv(3, 6, rank=6), ValueError, r"`heads` must divide the rank 6.*\(got 8\).*rank=8"),
     "edge_attr in the place of weights": (lambda: G2TNConv(3, 4)(X, INDEX, torch.ones(5, 2)), ValueError, r"\(5, 2\)\).*edge_attr="),
     "dropout": (lambda: G2TANConv(3, 8, dropout=1.0), ValueError, r"\[0, 1\) \(got 1.0\)"),
     "degree": (lambda: G2TNConv(3, 4, degree=0), ValueError, r"`degree` must be at least 1.*\(got 0\)"),

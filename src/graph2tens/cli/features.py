@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +18,7 @@ from .options import DataRoot
 if TYPE_CHECKING:
     from ..datasets import GraphDataset
 
-FORMATS = (".parquet", ".npz")
+FORMATS = (".parquet", ".npz", ".csv")
 
 # Options of GraphTensFeatures, for all commands that make features. None stands for the default of the class, which is only shown here: to
 # import it would make every command wait for scikit-learn.
@@ -55,7 +58,7 @@ ARGUMENTS = {
 def features(
     context: typer.Context,
     dataset: Annotated[str, typer.Argument(help="A data set by name, or a folder in TU format.")],
-    out: Annotated[Path, typer.Option(dir_okay=False, help="The table to write: .parquet (needs graph2tens\\[data]) or .npz.")],
+    out: Annotated[Path, typer.Option(dir_okay=False, help="The table to write: .csv, .npz or .parquet (needs graph2tens\\[data]).")],
     exact: Annotated[bool, typer.Option("--exact", help="All coordinates of the exact feature of one walk: for few attributes.")] = False,
     walk_length: WalkLength = None,
     degree: Degree = None,
@@ -82,7 +85,8 @@ def features(
     """Write the features of every graph of a data set (or node of a citation graph) as a table.
 
     Nothing is trained: random functionals of what random walks see, layer upon layer, or with --exact all coordinates of one walk's
-    feature. The table has one row per graph, one named column per feature, and the columns graph (and node) and class.
+    feature. The table has one row per graph, one named column per feature, and the columns graph (and node) and class. Graphs are
+    numbered from 1, as in the files; nodes of citation graphs from 0, as in theirs.
 
     Examples:
 
@@ -94,7 +98,7 @@ def features(
     from ..sklearn import GraphTensFeatures
 
     if out.suffix not in FORMATS:
-        raise typer.BadParameter(f"{out.name!r} must end in {' or '.join(FORMATS)}.", param_hint="--out")
+        raise typer.BadParameter(f"{out.name!r} must end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}.", param_hint="--out")
     data = load(dataset, data_root)
     options = unusual(context.params)
     if pooling == "none" or (pooling is None and data.task == "node"):
@@ -103,7 +107,7 @@ def features(
     started = time.perf_counter()
     table = made.fit_transform(data.graphs)
     seconds = time.perf_counter() - started
-    _write(out, table, made.get_feature_names_out(), _keys(data, made.pooling is None))
+    _write(out, table, _readable(made.get_feature_names_out(), data), _keys(data, made.pooling is None))
     facts = {"rows": table.shape[0], "columns": table.shape[1], "seconds": round(seconds, 3), "written": str(out)}
     if as_json:
         print(json.dumps(facts))
@@ -121,15 +125,27 @@ def unusual(given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in chosen.items() if value is not None and value != usual[name]}
 
 
+def _readable(names: Any, data: GraphDataset) -> Any:
+    """Names of features that say ``label=6`` where the files have labels, and not the number of a column."""
+    import numpy as np
+
+    columns = data.encoding.column_names
+    if not columns:
+        return names
+    columns = columns + data.encoding.edge_column_names  # of nodes that stand for edges
+    pattern = re.compile(r"(?<![a-z_])attribute(\d+)")
+    return np.array([pattern.sub(lambda found: columns[int(found[1])], name) for name in names], dtype=object)
+
+
 def _keys(data: GraphDataset, of_nodes: bool) -> dict[str, Any]:
     """The columns that say what a row is: graph, node, class."""
     import numpy as np
 
     sizes = [graph.num_nodes for graph in data.graphs]
-    graph = np.arange(len(sizes))
+    graph = np.arange(len(sizes)) + 1
     keys: dict[str, Any] = {"graph": np.repeat(graph, sizes) if of_nodes else graph}
     if of_nodes:
-        keys["node"] = np.concatenate([np.arange(size) for size in sizes])
+        keys["node"] = np.concatenate([np.arange(size) for size in sizes]) + (data.task == "graph")
     if all(one.y is not None for one in data.graphs):
         classes = np.array([data.class_name(label) for label in data.labels.tolist()])
         if of_nodes == (data.task == "node"):
@@ -147,6 +163,16 @@ def _write(out: Path, table: Any, names: Any, keys: dict[str, Any]) -> None:
     if out.suffix == ".npz":
         with replacing(out) as stream:
             np.savez_compressed(stream, features=table, names=names.astype(str), **keys)
+        return
+    if out.suffix == ".csv":
+        with replacing(out) as stream:
+            text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
+            writer = csv.writer(text)
+            writer.writerow([*keys, *names])
+            columns = [values.tolist() for values in keys.values()]
+            for place, row in enumerate(table):
+                writer.writerow([*(column[place] for column in columns), *row.tolist()])
+            text.detach()  # flushes, and leaves the file to its owner
         return
     try:
         import pandas as pd

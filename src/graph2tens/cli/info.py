@@ -66,11 +66,16 @@ def collect(data_root: Path | None = None) -> dict[str, Any]:
 
 
 def _datasets_in(roots: list[Path]) -> list[str]:
-    """Names of the folders that hold something to load."""
+    """Names of the folders that hold something to load, and what TU files say about nodes and edges."""
+    from ..datasets.tu import OPTIONAL
+
     found = []
     for root in roots:
         for home in sorted(root.iterdir()) if root.is_dir() else []:
             places = [place for place in (home / "raw", home) if place.is_dir()]
-            if any(path.name.endswith("_A.txt") or path.name.startswith("ind.") for place in places for path in place.iterdir()):
-                found.append(home.name)
+            files = [path.name for place in places for path in place.iterdir()]
+            if any(name.endswith("_A.txt") or name.startswith("ind.") for name in files):
+                said = [kind.replace("_", " ") for kind in OPTIONAL if any(name.endswith(f"_{kind}.txt") for name in files)]
+                plain = "" if any(name.startswith("ind.") for name in files) else " (no labels or attributes of nodes and edges)"
+                found.append(home.name + (f" ({', '.join(said)})" if said else plain))
     return list(dict.fromkeys(found))

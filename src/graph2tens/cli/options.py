@@ -6,6 +6,7 @@ import os
 import re
 import typing
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -63,10 +64,13 @@ def _set_limits(command: Callable[..., Any]) -> None:
             continue
         kinds = _kinds(hint.__origin__)
         for info in hint.__metadata__:
-            if kinds & {int, float} and hasattr(info, "max"):
+            if kinds & {int, float} and hasattr(info, "max") and info.callback is None:
                 most = MOST.get(name, MOST_INTEGER if int in kinds else MOST_FLOAT)
-                info.max = most if info.max is None else min(info.max, most)
-                info.min = LEAST.get(name, -most) if info.min is None else info.min
+                most = most if info.max is None else min(info.max, most)
+                least = LEAST.get(name, -most) if info.min is None else info.min
+                # Typer's own limits would stand in the help, and take the room of what an option means.
+                info.min = info.max = None
+                info.callback = Within(least, most)
             elif Path in kinds and name in WRITTEN and info.callback is None:
                 info.callback = _check_place
     command.__annotations__ = hints  # evaluated once: Typer would make new ones of text
@@ -76,6 +80,20 @@ def _kinds(hint: Any) -> set[Any]:
     """The plain types in a hint such as ``list[int] | None``."""
     arguments = typing.get_args(hint)
     return set().union(*map(_kinds, arguments)) if arguments else {hint}
+
+
+@dataclass(frozen=True)
+class Within:
+    """The check of a number among the options, or of several; they come back as they are."""
+
+    least: float
+    most: float
+
+    def __call__(self, value: Any) -> Any:
+        for number in value if isinstance(value, (list, tuple)) else [value]:
+            if number is not None and not self.least <= number <= self.most:  # NaN included
+                raise typer.BadParameter(f"{number} is not in the range {self.least}<=x<={self.most}.")
+        return value
 
 
 def _check_place(value: Path | None) -> Path | None:

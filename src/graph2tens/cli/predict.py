@@ -100,6 +100,7 @@ def _table(saved: SavedModel, names: list[str], probabilities: list[list[float]]
     stream = io.StringIO()
     writer = csv.writer(stream)
     writer.writerow([saved.task, "class", *(f"probability of {name}" for name in saved.class_names)])
-    for number, (name, row) in enumerate(zip(names, probabilities, strict=True)):
+    # graphs are numbered from 1, as in the files; nodes of citation graphs from 0, as in theirs
+    for number, (name, row) in enumerate(zip(names, probabilities, strict=True), saved.task == "graph"):
         writer.writerow([number, name, *(f"{value:.6g}" for value in row)])
     return stream.getvalue()

@@ -52,6 +52,12 @@ def train(
     walk_length: Annotated[int | None, typer.Option(min=0, help="Steps of the walker in each layer: how far a node looks.")] = None,
     degree: Annotated[int | None, typer.Option(min=1, help="Highest tensor degree: how many nodes of a walk interact.")] = None,
     dropout: Annotated[float | None, typer.Option(help="Share of features dropped in training.")] = None,
+    edges: Annotated[
+        bool | None,
+        typer.Option(
+            "--edges/--no-edges", show_default="if there are any", help="Read labels and attributes of edges (G2TN and G2TAN), or not."
+        ),
+    ] = None,
     khop: Annotated[int, typer.Option(min=0, help="Citation graphs: keep labelled nodes more than so many hops apart.")] = 0,
     data_root: DataRoot = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
@@ -80,7 +86,7 @@ def train(
     """
     import torch
 
-    from ..datasets import fold_split, load
+    from ..datasets import edges_as_nodes, fold_split, load
     from ..paper.protocols import MODELS, PROTOCOLS, base_run
     from ..paper.rivals import RIVALS
     from ..paper.splits import split_of
@@ -98,6 +104,9 @@ def train(
     fabric = _fabric(device, devices, num_nodes, precision)
     torch.set_num_threads(threads or max(1, cores() // devices))
     data = load(dataset, data_root)
+    plain = data
+    if _wants_edges(edges, model, data):
+        data = edges_as_nodes(data)
     name = dataset if data.task == "graph" and "/" in dataset else data.name
     run = base_run(Cell("train", name, model, khop=khop, protocol=protocol), seed, data.task)
     network = {"hidden_channels": width, "num_layers": layers, "walk_length": walk_length, "degree": degree, "dropout": dropout}
@@ -113,6 +122,8 @@ def train(
     )
     if folds is not None:
         run = replace(run, cell=run.cell._replace(table=f"{folds} folds"))
+    if edges is False and _wants_edges(None, model, plain):  # not to be averaged with runs that read them
+        run = replace(run, cell=run.cell._replace(variant="no edges"))
     numbers = list(range(folds)) if folds is not None else [seed] if seeds is None else parse_seeds(seeds)
     home = out or Path("runs") / (f"{data.name}-{model}-{protocol}" + (f"-{seed}" if seeds is None and folds is None else ""))
     several = seeds is not None or folds is not None
@@ -132,6 +143,18 @@ def train(
             show_outcome(outcome, data, folder, page)
     if several and fabric.is_global_zero:
         _show_several(records, home, report, as_json)
+
+
+def _wants_edges(edges: bool | None, model: str, data: GraphDataset) -> bool:
+    """Whether edges get nodes of their own, by default if the data says something about them and the model is ours."""
+    from ..datasets import has_edge_attributes
+    from ..paper.protocols import MODELS
+
+    if edges and model not in MODELS:
+        raise typer.BadParameter(f"{model} is trained as its authors did, without labels of edges.", param_hint="--edges")
+    if edges and not has_edge_attributes(data):
+        raise typer.BadParameter(f"{data.name} says nothing about its edges.", param_hint="--edges")
+    return has_edge_attributes(data) and model in MODELS if edges is None else edges
 
 
 def _train_one(

@@ -14,13 +14,30 @@ if TYPE_CHECKING:
 
 def _found(data: GraphDataset) -> str:
     """What the files said about nodes and edges, and what of it is used: a missing file is easily overlooked."""
-    known, edges = data.encoding, any(graph.edge_attr is not None for graph in data.graphs)
+    known, unused = data.encoding, any(graph.edge_attr is not None for graph in data.graphs)
     parts = [f"{known.num_attributes} attributes"] * bool(known.num_attributes)
     parts += [f"labels with {sum(map(len, known.node_labels))} values"] * bool(known.node_labels)
     nodes = " and ".join(parts) or (
         "their degrees alone, as there is no file of node labels or attributes" if known.degrees else "attributes"
     )
-    return f"Nodes are described by {nodes}." + " Labels and attributes of edges are there, but not used." * edges
+    if known.edges:
+        parts = [f"{known.num_edge_attributes} attributes"] * bool(known.num_edge_attributes)
+        parts += [f"labels with {sum(map(len, known.edge_labels))} values"] * bool(known.edge_labels)
+        return f"Nodes are described by {nodes}, edges by {' and '.join(parts)}: each edge is a node between its ends (--no-edges: is not)."
+    return f"Nodes are described by {nodes}." + " Labels and attributes of edges are there, but not used." * unused
+
+
+def _not_found(data: GraphDataset) -> str:
+    """Optional files that are not there."""
+    from ..datasets.tu import OPTIONAL
+
+    if not Path(data.source).is_dir():
+        return ""
+    missing = [f"{data.name}_{kind}.txt" for kind in OPTIONAL if not (Path(data.source) / f"{data.name}_{kind}.txt").is_file()]
+    return f"Not there: {', '.join(missing)}." if missing else ""
+
+
+WIDE = 110  # columns of a terminal from which on a long bar and the pace fit beside the scores
 
 
 class Display:
@@ -30,10 +47,12 @@ class Display:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-        bar, facts = BarColumn(bar_width=24), TextColumn("{task.fields[facts]}")
+        console = Console(stderr=True, highlight=False)
+        self.narrow = console.width < WIDE
+        bar, facts = BarColumn(bar_width=8 if self.narrow else 24), TextColumn("{task.fields[facts]}")
         columns = (TextColumn("epoch"), MofNCompleteColumn(), bar, facts, TimeRemainingColumn())
         self.data, self.quiet = data, quiet
-        self.progress = Progress(*columns, console=Console(stderr=True, highlight=False), disable=quiet)
+        self.progress = Progress(*columns, console=console, disable=quiet)
         self.last = time.monotonic()
 
     def __enter__(self) -> Display:
@@ -56,15 +75,26 @@ class Display:
             )
             if what == "graphs":
                 self.progress.console.print(_found(data))
+                if missing := _not_found(data):
+                    self.progress.console.print(missing)
         self.task = self.progress.add_task("", total=run.training.epochs, facts="")
         self.progress.start()
 
     def show(self, epoch: Epoch, state: TrainingState) -> None:
         if self.progress.finished or (time.monotonic() - self.last < 0.1 and epoch.epoch < state.epoch):
             return
-        facts = f"loss {epoch.train_loss:.3f}  accuracy {epoch.train_score:.1%}  validation {epoch.validation_score:.1%}"
-        self.progress.update(self.task, completed=epoch.epoch, facts=f"{facts}  {epoch.seconds:.2f} s/epoch")
+        gap = " " if self.narrow else "  "
+        scores = (f"loss {epoch.train_loss:.3f}", f"accuracy {epoch.train_score:.1%}", f"validation {epoch.validation_score:.1%}")
+        facts = gap.join(scores)
+        pace = "" if self.narrow else f"  {epoch.seconds:.2f} s/epoch"
+        self.progress.update(self.task, completed=epoch.epoch, facts=facts + pace)
         self.last = time.monotonic()
+
+
+def _times(epochs: int, seconds: float, training: float) -> str:
+    """Times that add up: what all took is what the epochs took and the rest, in which kernels are compiled and the model is judged."""
+    shown = min(training, seconds)
+    return f"{epochs} epochs in {shown:.1f} s, {shown / epochs:.2f} s each; with all that came before and after {seconds:.1f} s"
 
 
 def show_outcome(outcome: Outcome, data: GraphDataset, folder: Path, page: Path | None) -> None:
@@ -81,7 +111,7 @@ def show_outcome(outcome: Outcome, data: GraphDataset, folder: Path, page: Path 
     console.print(table)
     if record.auroc is not None:
         console.print(f"area under the ROC curve (test) {record.auroc:.4f}")
-    console.print(f"{record.epochs} epochs in {record.seconds:.1f} s, {record.seconds_per_epoch:.3f} s per epoch")
+    console.print(_times(record.epochs or 1, record.seconds or 0.0, sum(epoch.seconds for epoch in outcome.state.history)))
     console.print(f"model   {folder}")
     if page is not None:
         console.print(f"report  {page}")

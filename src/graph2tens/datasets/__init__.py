@@ -5,6 +5,8 @@ from .collate import GraphBatch as GraphBatch
 from .dataset import DataError as DataError
 from .dataset import Encoding as Encoding
 from .dataset import GraphDataset as GraphDataset
+from .edge_nodes import edges_as_nodes as edges_as_nodes
+from .edge_nodes import has_edge_attributes as has_edge_attributes
 from .loading import BUILT_IN as BUILT_IN
 from .loading import load as load
 from .long_range import long_range as long_range

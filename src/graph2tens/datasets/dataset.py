@@ -32,6 +32,8 @@ class Encoding:
         edge_labels: the same for edges.
         classes: graph labels as the file writes them, ascending; class c of the data is ``classes[c]``.
         degrees: x describes degrees.
+        edges: edges have nodes of their own, whose attributes follow those of the nodes: ``undirected``, ``directed``, or empty if not.
+        num_edge_attributes: continuous columns of edges.
     """
 
     num_attributes: int = 0
@@ -39,6 +41,18 @@ class Encoding:
     edge_labels: tuple[tuple[int, ...], ...] = ()
     classes: tuple[int, ...] = ()
     degrees: bool = False
+    edges: Literal["", "undirected", "directed"] = ""
+    num_edge_attributes: int = 0
+
+    @property
+    def column_names(self) -> list[str]:
+        """Of x, before edges get nodes of their own: ``attribute0``, ``label=6``; empty for degrees alone."""
+        return _names("", self.num_attributes, self.node_labels)
+
+    @property
+    def edge_column_names(self) -> list[str]:
+        """Of ``edge_attr``: ``edge_attribute0``, ``edge_label=1``."""
+        return _names("edge_", self.num_edge_attributes, self.edge_labels)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -48,6 +62,8 @@ class Encoding:
             "edge_labels": [list(values) for values in self.edge_labels],
             "classes": list(self.classes),
             "degrees": self.degrees,
+            "edges": self.edges,
+            "num_edge_attributes": self.num_edge_attributes,
         }
 
     @classmethod
@@ -58,7 +74,15 @@ class Encoding:
             edge_labels=tuple(tuple(values) for values in state["edge_labels"]),
             classes=tuple(state["classes"]),
             degrees=bool(state["degrees"]),
+            edges=state.get("edges", ""),
+            num_edge_attributes=int(state.get("num_edge_attributes", 0)),
         )
+
+
+def _names(prefix: str, attributes: int, labels: tuple[tuple[int, ...], ...]) -> list[str]:
+    """A second column of labels is ``label1=``."""
+    names = [f"{prefix}attribute{place}" for place in range(attributes)]
+    return names + [f"{prefix}label{place or ''}={value}" for place, values in enumerate(labels) for value in values]
 
 
 @dataclass(frozen=True, eq=False)

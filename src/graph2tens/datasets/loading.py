@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 from pathlib import Path
@@ -72,6 +73,14 @@ def _also(name: str) -> str:
     return f", and if the data has them {', '.join(f'{name}_{kind}.txt' for kind in tu.OPTIONAL)}"
 
 
+def _did_you_mean(name: str, roots: list[Path]) -> str:
+    """A data set of a similar name: built in, well known, or in one of the folders."""
+    there = [home.name for root in roots if root.is_dir() for home in root.iterdir() if home.is_dir()]
+    known = {each.lower(): each for each in (*BUILT_IN, *citation.NAMES.values(), *TU_SPELLINGS.values(), *there)}
+    similar = difflib.get_close_matches(name.lower().replace("_", "-"), known, n=1, cutoff=0.7)
+    return f". Did you mean {known[similar[0]]!r}?" if similar else ""
+
+
 def _load_tu(name: str, roots: list[Path], encoding: Encoding | None) -> GraphDataset:
     kinds = (*tu.REQUIRED, *tu.OPTIONAL)
     spelling: dict[Path, str] = {}
@@ -89,5 +98,5 @@ def _load_tu(name: str, roots: list[Path], encoding: Encoding | None) -> GraphDa
         return _load_folder(Path(name), encoding)
     if folder is None:
         files = [f"{name}_{kind}.txt" for kind in tu.REQUIRED]
-        folder = fetch(name, files, [f"{TU_URL}/{name}.zip"], roots, hint=_also(name))
+        folder = fetch(name, files, [f"{TU_URL}/{name}.zip"], roots, hint=_also(name) + _did_you_mean(name, roots))
     return tu.read_tu_folder(folder, spelling.get(folder, name), encoding)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from torch_geometric.data import Data
 
 from .dataset import DataError, Encoding, GraphDataset, Integers
+from .edge_nodes import edges_as_nodes
 from .tables import Table, read_table
 
 REQUIRED = ("A", "graph_indicator", "graph_labels")
@@ -76,7 +77,7 @@ def read_tu_folder(folder: Path, name: str | None = None, encoding: Encoding | N
     edge_ptr = np.searchsorted(graph_of_edge, np.arange(num_graphs + 1))
 
     node_columns, node_values, num_attributes = _columns(files, "node", indicator, order, encoding)
-    edge_columns, edge_values, _ = _columns(files, "edge", adjacency, kept, encoding)
+    edge_columns, edge_values, num_edge_attributes = _columns(files, "edge", adjacency, kept, encoding)
     degrees = not node_columns if encoding is None else encoding.degrees
     if degrees:
         node_columns = [degree_attributes(np.bincount(row, minlength=order.size))]
@@ -84,7 +85,7 @@ def read_tu_folder(folder: Path, name: str | None = None, encoding: Encoding | N
     edge_attr = torch.from_numpy(np.concatenate(edge_columns, axis=1)) if edge_columns else None
 
     classes, y = _classes(labels, encoding)
-    encoding = encoding or Encoding(num_attributes, node_values, edge_values, classes, degrees)
+    encoding = encoding or Encoding(num_attributes, node_values, edge_values, classes, degrees, num_edge_attributes=num_edge_attributes)
     offset = node_ptr[graph_of_edge]
     edge_index = torch.from_numpy(np.stack([row - offset, col - offset]))
     graphs = []
@@ -97,7 +98,8 @@ def read_tu_folder(folder: Path, name: str | None = None, encoding: Encoding | N
             graph.y = y[g : g + 1]
         graphs.append(graph)
     names = tuple(str(value) for value in encoding.classes)
-    return GraphDataset(prefix, graphs, len(names), x.size(1), "graph", names, encoding, str(folder))
+    read = GraphDataset(prefix, graphs, len(names), x.size(1), "graph", names, encoding, str(folder))
+    return edges_as_nodes(read, encoding.edges) if encoding.edges else read
 
 
 def degree_attributes(degree: Integers) -> Floats:
@@ -202,8 +204,8 @@ def _columns(
             _warn_of_unknown(table, values, known)
             values = known
         columns += [_indicators(column, of) for column, of in zip(label.T, values, strict=False)]
-    if encoding is not None and what == "node" and not encoding.degrees:
-        _check_fits(files, encoding, num_attributes, len(values))
+    if encoding is not None and ((what == "node" and not encoding.degrees) or (what == "edge" and encoding.edges)):
+        _check_fits(files, what, encoding, num_attributes, len(values))
     return columns, values, num_attributes
 
 
@@ -228,14 +230,13 @@ def _check_rows(table: Table, reference: Table, what: str) -> None:
         raise DataError(f"{table.path}: {len(table)} lines for the {len(reference)} {what}s of {reference.path.name}; {cause}")
 
 
-def _check_fits(files: dict[str, Path], encoding: Encoding, num_attributes: int, num_labels: int) -> None:
+def _check_fits(files: dict[str, Path], what: str, encoding: Encoding, num_attributes: int, num_labels: int) -> None:
     """Both files must give as many columns as the model was trained with."""
-    if num_attributes != encoding.num_attributes:
-        path = files["node_attributes"]
-        raise DataError(f"{path}: {encoding.num_attributes} attributes a node expected, as in the training data (got {num_attributes})")
-    if num_labels != len(encoding.node_labels):
-        path = files["node_labels"]
-        raise DataError(f"{path}: {len(encoding.node_labels)} labels a node expected, as in the training data (got {num_labels})")
+    of_nodes = (encoding.num_attributes, len(encoding.node_labels))
+    wanted = of_nodes if what == "node" else (encoding.num_edge_attributes, len(encoding.edge_labels))
+    for kind, expected, got in zip(("attributes", "labels"), wanted, (num_attributes, num_labels), strict=True):
+        if got != expected:
+            raise DataError(f"{files[f'{what}_{kind}']}: {expected} {kind} per {what} expected, as in the training data (got {got})")
 
 
 def _warn_of_unknown(table: Table, values: tuple[tuple[int, ...], ...], known: tuple[tuple[int, ...], ...]) -> None:

@@ -2,8 +2,8 @@
 
 from .conv import G2TANConv as G2TANConv
 from .conv import G2TNConv as G2TNConv
-from .conv import WalkConv as WalkConv
 from .models import GraphTensNet as GraphTensNet
 from .pooling import GatedPooling as GatedPooling
 from .subdivide import Subdivide as Subdivide
 from .transition import as_walk as as_walk
+from .walk_conv import WalkConv as WalkConv

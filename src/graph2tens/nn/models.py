@@ -13,10 +13,10 @@ from torch_geometric.nn.resolver import activation_resolver, aggregation_resolve
 
 from ..checks import check_integer
 from ..walks import RandomWalk
-from .conv import WalkConv
 from .dropout import dropout as drop
 from .pooling import GatedPooling
 from .resolve import Conv, make_conv
+from .walk_conv import WalkConv
 
 
 class GraphTensNet(torch.nn.Module):

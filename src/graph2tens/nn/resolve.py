@@ -9,7 +9,8 @@ import torch
 import torch_geometric.nn as pyg
 from torch_geometric.resolver import normalize_string
 
-from .conv import G2TANConv, G2TNConv, WalkConv
+from .conv import G2TANConv, G2TNConv
+from .walk_conv import WalkConv
 
 Conv = str | Callable[..., torch.nn.Module]
 
@@ -37,7 +38,8 @@ def make_conv(conv: Conv, in_channels: int, channels: int, own: dict[str, Any], 
     if isinstance(kind, type) and issubclass(kind, WalkConv):
         options = own | options
         width = channels if options.get("mix", True) else channels * options.get("degree", 2)
-        return kind(in_channels, width, **options), width
+        layer = kind(in_channels, width, **options)
+        return layer, layer.out_channels
     if kind is pyg.GINConv and "nn" not in options:
         return pyg.GINConv(pyg.MLP([in_channels, channels, channels], norm=None), **options), channels
     heads = options.get("heads", 1) if options.get("concat", True) else 1  # PyG's attention convs put their heads side by side

@@ -14,3 +14,4 @@ from .nodes import GraphTensNodeClassifier as GraphTensNodeClassifier
 from .nodes import GraphTensNodeRegressor as GraphTensNodeRegressor
 from .regressor import GraphTensRegressor as GraphTensRegressor
 from .wl import WeisfeilerLehman as WeisfeilerLehman
+from .write_tu import write_tu as write_tu

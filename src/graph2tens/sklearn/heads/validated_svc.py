@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.model_selection import KFold, RepeatedStratifiedKFold, StratifiedKFold
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
@@ -20,6 +20,7 @@ from .svm import Fold, choose, decisions, fit_svc, probabilities
 
 FEW = 1000  # rows below which the internal validation uses every row once
 FOLDS = 5
+VERY_FEW, REPEATS = 400, 3  # below so many rows the choice depends on who meets whom in a fold: several divisions are averaged
 
 
 class ValidatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -31,7 +32,7 @@ class ValidatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Args:
         C, gamma: the candidates; a number is the only one.
         validation: how candidates are compared if :meth:`fit` gets no validation data: a share of the rows to set aside (stratified), a
-            number of folds, or ``"auto"``: 5 folds below 1000 rows, a tenth of the rows from there on.
+            number of folds, or ``"auto"``: 5 folds below 1000 rows (three divisions into 5 below 400), a tenth of the rows from there on.
         refit: after the choice, fit to all rows of :meth:`fit`; otherwise to those not set aside. Validation data given by the
             caller is never trained on.
         class_weight, tol: as in :class:`sklearn.svm.SVC`: a dictionary has classes of `y` for keys, those it leaves out weigh 1.
@@ -167,6 +168,8 @@ class ValidatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"`X` must have at least 2 rows to set some aside for validation (got n_samples = {n}).")
         if how < 1:
             return [set_aside(target, how, random)]
+        if self.validation == "auto" and n < VERY_FEW and smallest >= FOLDS:
+            return list(RepeatedStratifiedKFold(n_splits=FOLDS, n_repeats=REPEATS, random_state=random).split(target, target))
         if smallest >= 2:
             return list(StratifiedKFold(min(int(how), smallest), shuffle=True, random_state=random).split(target, target))
         return list(KFold(min(int(how), n), shuffle=True, random_state=random).split(target))

@@ -73,9 +73,11 @@ def main() -> None:
     parser.add_argument("--split", default="random", choices=["random", "scaffold"])
     parser.add_argument("--methods", default="graph2tens", help="names separated by |, or all, or chemprop")
     parser.add_argument("--chemprop", default="chemprop", help="chemprop's program, for --methods chemprop")
+    parser.add_argument("--epochs", type=int, default=50, help="of chemprop, whose default is 50")
     given = parser.parse_args()
     numbers = [int(text) for text in given.splits.split(",")] if "-" not in given.splits else list(_range(given.splits))
-    methods = {"chemprop": [RIVAL], "all": list(METHODS)}.get(given.methods, given.methods.split("|"))
+    rival = RIVAL if given.epochs == 50 else f"{RIVAL}, {given.epochs} epochs"
+    methods = {"chemprop": [rival], "all": list(METHODS)}.get(given.methods, given.methods.split("|"))
     RUNS.parent.mkdir(parents=True, exist_ok=True)
     for name in given.sets.split(","):
         chosen = MoleculeSet(name, given.data)
@@ -84,7 +86,7 @@ def main() -> None:
                 key = (name, given.split, number, method)
                 if any((run["set"], run["split"], run["number"], run["method"]) == key for run in recorded()):
                     continue
-                run = chemprop(given.chemprop) if method == RIVAL else METHODS[method]
+                run = chemprop(given.chemprop, given.epochs) if method == rival else METHODS[method]
                 record = measure(chosen, number, given.split, method, run)
                 with RUNS.open("a") as stream:
                     stream.write(json.dumps(record) + "\n")

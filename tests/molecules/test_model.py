@@ -7,10 +7,11 @@ import json
 import numpy as np
 import pytest
 
+from graph2tens.molecules import from_smiles
 from graph2tens.molecules.answers import ranked, tabulate, write
 from graph2tens.molecules.data import measured, read_molecules
 from graph2tens.molecules.explain import shares
-from graph2tens.molecules.model import MoleculeModel, cross_validate, molecule_features, near
+from graph2tens.molecules.model import MoleculeModel, cross_validate, molecule_features
 from graph2tens.molecules.novelty import Familiarity
 from graph2tens.molecules.samples import PROPERTY, SAMPLES, write_samples
 from graph2tens.molecules.tables import read_table
@@ -121,6 +122,17 @@ def test_the_next_to_measure_weigh_value_and_doubt(model):
     assert found.deviations[ranked(found, 0, 1, "uncertain")[0], 0] == found.deviations.max()
 
 
+def test_what_was_measured_or_is_listed_already_is_not_to_be_measured_next(model):
+    made, data = model
+    asked = from_smiles([data.smiles[0], "CCCCCCCCOC", "COCCCCCCCC", "CCCCCCCCNC"])
+    names = [data.smiles[0], "CCCCCCCCOC", "CCCCCCCCOC", "CCCCCCCCNC"]
+    found = made.predict(asked, names)
+    chosen = ranked(found, 0, 10, "high", names)
+    assert {names[place] for place in chosen} == {"CCCCCCCCOC", "CCCCCCCCNC"}
+    assert len(chosen) == 2
+    assert ranked(found, 0, 1, "high", names) == chosen[:1]
+
+
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
@@ -213,13 +225,3 @@ def test_a_large_ring_is_not_taken_for_a_small_one():
     assert nearest == ["O=C1CCCCC1"] * 2
     assert similarity[0] < 0.9
     assert similarity[1] == 1
-
-
-def test_widths_are_narrowed_down_by_some_molecules(model, monkeypatch):
-    monkeypatch.setattr("graph2tens.molecules.model.ENOUGH_FOR_WIDTH", 40)
-    _, data = model
-    made = MoleculeModel.fit(data, features=molecule_features(**SMALL))
-    assert 2 <= len(made.estimator.gamma) <= 3
-    assert made.estimator.head_.gamma_ in made.estimator.gamma
-    assert near([0.1], (1.0, 0.3, 0.1, 0.03)) == [0.03, 0.1, 0.3]
-    assert near([0.03, 1.0], (1.0, 0.3, 0.1, 0.03)) == [0.03, 0.1, 0.3, 1.0]

@@ -82,10 +82,14 @@ def _show_next(fitted: MoleculeModel, table: Table, molecules: Molecules, found:
     shown = Shown(title=f"To measure next ({prefer})", title_justify="left")
     for name in (table.unit, fitted.target_names[target], "deviation", "unlike", "molecule"):
         shown.add_column(name, justify="left" if name == "molecule" else "right", overflow="fold")
-    for place in ranked(found, target, most, prefer):
+    chosen = ranked(found, target, most, prefer, molecules.smiles)
+    for place in chosen:
         deviation = "" if found.deviations is None else f"{found.deviations[place, target]:.3g}"
         line, value = table.lines[molecules.rows[place]], found.values[place, target]
         shown.add_row(str(line), f"{value:.3g}", deviation, "yes" if found.unlike[place] else "no", molecules.smiles[place])
+    if not chosen:
+        print("Nothing to measure next: the model learnt from every molecule of the file.")
+        return
     Console(highlight=False, width=100).print(shown)
 
 

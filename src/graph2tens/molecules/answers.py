@@ -84,10 +84,14 @@ def _row(model: MoleculeModel, found: Predictions, entry: int) -> list[str]:
     return [text for names, share in zip(model.classes, values, strict=True) for text in (names[int(share > 0.5)], f"{share:.6g}")]
 
 
-def ranked(found: Predictions, target: int, most: int, how: str) -> Sequence[int]:
+def ranked(found: Predictions, target: int, most: int, how: str, names: Sequence[str] | None = None) -> Sequence[int]:
     """The rows to measure next: ``"high"`` or ``"low"`` predictions that may well be so (value plus or minus a deviation), or those
-    that are most ``"uncertain"``."""
+    that are most ``"uncertain"``. With canonical SMILES `names`, no molecule twice and none that the model learnt from."""
     values = found.values[:, target]
     doubt = found.deviations[:, target] if found.deviations is not None else np.sqrt(np.clip(values * (1 - values), 0, None))
     score = {"high": values + doubt, "low": doubt - values, "uncertain": doubt}[how]
-    return [int(place) for place in np.argsort(-score, kind="stable")[:most]]
+    order = [int(place) for place in np.argsort(-score, kind="stable")]
+    if names is not None:
+        first = {names[place]: place for place in reversed(order)}
+        order = [place for place in order if first[names[place]] == place and names[place] != found.nearest[place]]
+    return order[:most]

@@ -68,23 +68,35 @@ def auroc(y: Matrix, scores: Matrix) -> float:
     return float(np.mean(found)) if found else float("nan")
 
 
-def forest(smiles: Sequence[str], y: Matrix, task: str, n_jobs: int | None = None) -> Callable[[Integers, Integers], Matrix]:
-    """Morgan counts and a random forest: predictions of test rows from training rows, target by target."""
-    table = counts(smiles)
-    table = table[:, table.any(axis=0)]
+def forest(
+    smiles: Sequence[str], y: Matrix, task: str, n_jobs: int | None = None, most: int = MANY
+) -> Callable[[Integers, Integers], Matrix]:
+    """Morgan counts and a random forest: predictions of test rows from training rows, target by target.
+
+    It learns from `most` rows at most: trees on a hundred thousand molecules would take far longer than everything else.
+    """
+    table = counts(smiles) if len(smiles) <= 2 * MANY else None  # 8 kB per molecule
     made: Any = RandomForestRegressor if task == "regression" else RandomForestClassifier
     share = 1 / 3 if task == "regression" else "sqrt"
     opposite = task != "regression" and y.shape[1] == 2 and bool((y.sum(axis=1) == 1).all())  # two classes of one target
 
+    def of(rows: Integers) -> NDArray[np.float32]:
+        return counts([smiles[row] for row in rows]) if table is None else table[rows]
+
     def predict(train: Integers, test: Integers) -> Matrix:
+        train = np.random.default_rng(0).permutation(train)[:most] if train.size > most else train
+        learnt = of(train)
+        used = learnt.any(axis=0)
+        learnt = learnt[:, used]
+        asked = [of(test[start : start + MANY])[:, used] for start in range(0, test.size, MANY)]
         columns = []
         for truth in y.T[1:] if opposite else y.T:
-            known = train[~np.isnan(truth[train])]
-            model = made(100, max_features=share, random_state=0, n_jobs=n_jobs).fit(table[known], truth[known])
+            known = ~np.isnan(truth[train])
+            model = made(100, max_features=share, random_state=0, n_jobs=n_jobs).fit(learnt[known], truth[train[known]])
             if task == "regression":
-                columns.append(model.predict(table[test]))
-            else:
-                columns.append(model.predict_proba(table[test]) @ model.classes_)  # of 1, also where there was 0 alone
+                columns.append(np.concatenate([model.predict(block) for block in asked]))
+            else:  # of 1, also where there was 0 alone
+                columns.append(np.concatenate([model.predict_proba(block) @ model.classes_ for block in asked]))
         return np.column_stack([1 - columns[0], *columns] if opposite else columns)
 
     return predict

@@ -22,7 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 
+from ..sklearn.inputs import as_graphs
 from .model import MoleculeModel
+from .two_views import TwoViews
 
 Matrix = NDArray[np.float64]
 POINTS = 32
@@ -66,18 +68,29 @@ def shares(model: MoleculeModel, graph: Data, target: int = 0) -> Shares:
     """The share of each atom and bond of a molecule in the prediction of a target (or class)."""
     features = model.estimator.features_
     expansion, scale, shift = expand(model.estimator.head_, target)
-    rows = copy(features)  # the same fitted features, a row for each node
-    rows.pooling, rows.settings_ = None, {**features.settings_, "pooling": None}
-    nodes = rows.transform([graph]).astype(np.float64)
-    count = len(nodes)
-    divisor = {"sum": 1.0, "mean": float(count), "sqrt": float(np.sqrt(count))}[features.settings_["pooling"]]
-    ways = (nodes / divisor - shift / count) * scale
+    nodes = parts_of_nodes(features, graph)
+    ways = (nodes - shift / len(nodes)) * scale
     end = ways.sum(axis=0)
     times, weights = np.polynomial.legendre.leggauss(POINTS)
     slope = sum(weight / 2 * expansion.slope((time + 1) / 2 * end) for time, weight in zip(times, weights, strict=True))
     found = ways @ slope
     atoms = graph.num_nodes or 0
     return Shares(found[:atoms], found[atoms:], expansion.value(end), expansion.value(np.zeros_like(end)))
+
+
+def parts_of_nodes(features: Any, graph: Data) -> Matrix:
+    """(atoms and bonds, columns), which add up to the features of the molecule."""
+    if isinstance(features, TwoViews):
+        walks = parts_of_nodes(features.walks, graph)
+        shared = features.likeness.shares(as_graphs([graph])[0])
+        bonds = np.zeros((len(walks) - len(shared), shared.shape[1]))  # surroundings belong to the atom in their middle
+        return np.concatenate([walks, np.concatenate([shared, bonds])], axis=1)
+    rows = copy(features)  # the same fitted features, a row for each node
+    rows.pooling, rows.settings_ = None, {**features.settings_, "pooling": None}
+    nodes = rows.transform([graph]).astype(np.float64)
+    divisor = {"sum": 1.0, "mean": float(len(nodes)), "sqrt": float(np.sqrt(len(nodes)))}[features.settings_["pooling"]]
+    parts: Matrix = nodes / divisor
+    return parts
 
 
 def expand(head: Any, target: int) -> tuple[Expansion, Matrix, Matrix]:

@@ -14,15 +14,19 @@ from sklearn.base import clone
 from torch_geometric.data import Data
 
 from ..sklearn import GraphTensClassifier, GraphTensFeatures, GraphTensRegressor
-from ..sklearn.heads.distances import candidates
+from ..sklearn.base import EXACT
+from ..sklearn.features import own_features
+from ..sklearn.inputs import as_graphs
 from . import storage
 from .attributes import ATOM_COLUMNS, BOND_COLUMNS, from_molecule
 from .data import Measured
 from .estimate import MANY, Row, auroc, coverage, folds, forest, parts, rmse
 from .novelty import Familiarity
+from .two_views import fit_views
 
 Matrix = NDArray[np.float64]
-ENOUGH_FOR_WIDTH = 1500  # molecules by which the candidates for the kernel's width are narrowed down
+ENOUGH_FOR_WIDTH, FEW_LANDMARKS = 2000, 300  # molecules and landmarks by which a classifier of many molecules chooses its width
+LANDMARKS = 1000  # of such a classifier: as good as 2,000 on the validation part of Tox21
 
 
 def molecule_features(**changes: Any) -> GraphTensFeatures:
@@ -71,20 +75,28 @@ class MoleculeModel:
 
     @classmethod
     def fit(
-        cls, data: Measured, *, features: GraphTensFeatures | None = None, salts: str = "keep", n_jobs: int | None = None, seed: int = 0
+        cls,
+        data: Measured,
+        *,
+        features: GraphTensFeatures | None = None,
+        walks_alone: bool = False,
+        salts: str = "keep",
+        n_jobs: int | None = None,
+        seed: int = 0,
     ) -> MoleculeModel:
-        """Fit to all molecules of `data`."""
-        kind = GraphTensRegressor if data.task == "regression" else GraphTensClassifier
+        """Fit to all molecules of `data`; `walks_alone` leaves out shared surroundings, which a regression may use too."""
         made = molecule_features() if features is None else features
-        estimator = kind(made, n_jobs=n_jobs, random_state=seed)
         y = encoded(data)
-        if data.task == "regression" and len(y) > ENOUGH_FOR_WIDTH and not np.isnan(y).any():
-            # One decomposition per candidate takes time that grows with the cube of the rows; some rows tell the width roughly. Not
-            # better than that: with the width of 1,500 molecules alone, the error on Lipophilicity rose from 0.603 to 0.620.
-            some = np.random.default_rng(seed).permutation(len(y))[:ENOUGH_FOR_WIDTH]
-            tried = clone(estimator).fit([data.graphs[place] for place in some], y[some])
-            estimator.set_params(gamma=near(np.unique(tried.head_.gamma_), candidates(estimator.gamma, "gamma")))
-        estimator.fit(data.graphs, y)
+        estimator: Any
+        if data.task == "classification":
+            estimator = classifier(made, data, y, n_jobs, seed)
+        else:
+            estimator = GraphTensRegressor(made, n_jobs=n_jobs, random_state=seed)
+            if len(y) <= EXACT:
+                own = own_features(estimator)
+                estimator.features_, estimator.head_ = fit_views(own, as_graphs(data.graphs), y, seed, walks_alone)
+            else:
+                estimator.fit(data.graphs, y)
         return cls(estimator, Familiarity.fit(data.smiles, seed), data.task, data.targets, data.classes, salts)
 
     def predict(self, graphs: Sequence[Data], smiles: Sequence[str], n_jobs: int | None = None) -> Predictions:
@@ -137,11 +149,17 @@ class MoleculeModel:
         return made
 
 
-def near(chosen: Matrix, known: Sequence[float]) -> list[float]:
-    """The chosen candidates, and those next to them."""
-    listed = sorted(known)
-    places = {place + step for place, gamma in enumerate(listed) if gamma in chosen for step in (-1, 0, 1)}
-    return [listed[place] for place in sorted(places) if 0 <= place < len(listed)]
+def classifier(features: GraphTensFeatures, data: Measured, y: Matrix, n_jobs: int | None, seed: int) -> GraphTensClassifier:
+    """Fitted. Beyond some thousand molecules the width is chosen by some of them with few landmarks: every label with holes of its own
+    costs one decomposition per width."""
+    estimator = GraphTensClassifier(features, n_jobs=n_jobs, random_state=seed)
+    if len(y) > EXACT:
+        some = np.random.default_rng(seed).permutation(len(y))[:ENOUGH_FOR_WIDTH]
+        if all(np.unique(column[~np.isnan(column)]).size == 2 for column in y[some].T):
+            tried = clone(estimator).set_params(landmarks=FEW_LANDMARKS).fit([data.graphs[place] for place in some], y[some])
+            estimator.set_params(gamma=tried.head_.gp_.gamma_)
+        estimator.set_params(landmarks=LANDMARKS)
+    return estimator.fit(data.graphs, y)
 
 
 def encoded(data: Measured) -> Matrix:
@@ -201,6 +219,7 @@ def cross_validate(
     covered = coverage(y[seen], values[seen], deviations[seen]) if regression else None
     rows = [Row("graph2tens", score(y[seen], values[seen]), covered)]
     if guess is not None:
-        rows.append(Row("random forest on Morgan counts", score(y[seen], simple[seen])))
+        some = "" if few else f" of {MANY:,}"
+        rows.append(Row(f"random forest on Morgan counts{some}", score(y[seen], simple[seen])))
         rows.append(Row("always the mean" if regression else "always the same", score(y[seen], mean[seen]) if regression else 0.5))
     return rows, values, deviations if regression else None

@@ -35,7 +35,9 @@ from ..sklearn.heads.landmarks import LandmarkSpectrum, Sums, Whitener
 from ..sklearn.heads.least_squares import LeastSquaresClassifier
 from ..sklearn.heads.validated_gp import Part, ValidatedGP
 from ..sklearn.random_features import Layer
+from .environments import Likeness
 from .novelty import Familiarity
+from .two_views import TwoViews
 
 KIND, FORMAT = "molecules", 1
 DESCRIPTION, ARRAYS, ESTIMATE = "model.json", "model.safetensors", "estimate.csv"
@@ -44,7 +46,7 @@ CLASSES: dict[str, type] = {
     for made in (
         *(GraphTensRegressor, GraphTensClassifier, GraphTensFeatures, Encoder, AttributeScaler, EdgeNodes, Layer),
         *(ValidatedGP, Standardiser, Part, Spectrum, LandmarkGP, LandmarkSpectrum, Whitener, Sums, Choice),
-        *(LeastSquaresClassifier, Labels, Familiarity),
+        *(LeastSquaresClassifier, Labels, Familiarity, TwoViews, Likeness),
     )
 }
 

@@ -17,7 +17,7 @@ from torch_geometric.data import Data
 
 from ..datasets import AttributeScaler, CollatedGraphs, GraphDataset, Split
 from ..nn import GraphTensNet
-from ..training.config import Training
+from ..training.config import FEW_GRAPHS, Training, usual_batch_size
 from ..training.loop import Epoch, Opener, TrainingState, evaluate, fit
 from ..training.objectives import Classification
 from ..training.tasks import GraphTask, as_batch, walk_options
@@ -25,6 +25,8 @@ from .base import GraphInput
 from .encoding import Encoder
 from .inputs import OneGraph, as_graphs
 from .targets import check_targets, known_classes, set_aside
+
+PATIENCE = 30
 
 
 class G2TNClassifier(GraphInput, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -39,11 +41,12 @@ class G2TNClassifier(GraphInput, ClassifierMixin, BaseEstimator):  # type: ignor
         dropout: after every layer.
         network_options: further keywords of the network.
         epochs: passes over the training graphs, at most.
-        batch_size: graphs of a step.
+        batch_size: graphs of a step; ``"auto"``: 128, and below 1,000 graphs so few that an epoch has 8 steps, at least 8 graphs.
         learning_rate: of the first step; it falls to 0 along a cosine.
         l2: weight of the tensor-norm penalty.
         patience: epochs without a better validation loss after which training stops; the best weights are kept. None trains to the
-            last epoch, on all graphs.
+            last epoch, on all graphs. ``"auto"``: 30, and None below 1,000 graphs: the loss of a tenth of them is noise, by which
+            training would stop before the network has learnt anything.
         validation_fraction: share of the graphs that is set aside for early stopping if :meth:`fit` gets no validation data.
         degree_attribute, handle_unknown: as in :class:`GraphTensFeatures`.
         device: ``"cpu"``, ``"cuda"``, ``"mps"`` or ``"auto"``.
@@ -54,6 +57,7 @@ class G2TNClassifier(GraphInput, ClassifierMixin, BaseEstimator):  # type: ignor
         classes_: class labels.
         network_: the trained network, on the CPU.
         history_: what every epoch measured, a list of :class:`~graph2tens.training.loop.Epoch`.
+        batch_size_, patience_: what was taken.
         n_iter_: epochs made; best_epoch_: the one whose weights were kept.
     """
 
@@ -68,10 +72,10 @@ class G2TNClassifier(GraphInput, ClassifierMixin, BaseEstimator):  # type: ignor
         dropout: float = 0.1,
         network_options: Mapping[str, Any] | None = None,
         epochs: int = 200,
-        batch_size: int = 128,
+        batch_size: int | str = "auto",
         learning_rate: float = 1e-3,
         l2: float = 1e-4,
-        patience: int | None = 30,
+        patience: int | str | None = "auto",
         validation_fraction: float = 0.1,
         degree_attribute: bool = True,
         handle_unknown: str = "ignore",
@@ -112,6 +116,7 @@ class G2TNClassifier(GraphInput, ClassifierMixin, BaseEstimator):  # type: ignor
         self.classes_, target = np.unique(check_targets(y, len(graphs)), return_inverse=True)
         random = check_random_state(self.random_state)
         seed = int(random.randint(np.iinfo(np.int32).max))
+        self._settle(len(graphs), X_val is not None)
         train, validation = self._parts(target, random)
         if X_val is not None:
             held_out = as_graphs(X_val)
@@ -128,7 +133,7 @@ class G2TNClassifier(GraphInput, ClassifierMixin, BaseEstimator):  # type: ignor
             torch.manual_seed(seed)
             self.network_ = self._network()
             task = GraphTask(
-                dataset, Split(train, validation, validation), self._no_scaling(), self.batch_size, self.network_, fabric.device
+                dataset, Split(train, validation, validation), self._no_scaling(), self.batch_size_, self.network_, fabric.device
             )
             state = fit(fabric, self.network_, task, self._training(), seed=seed, on_epoch=self._report)
         self.network_ = self.network_.cpu().eval()
@@ -139,7 +144,7 @@ class G2TNClassifier(GraphInput, ClassifierMixin, BaseEstimator):  # type: ignor
         """Probability of each class, in the order of ``classes_``."""
         check_is_fitted(self, "network_")
         graphs = CollatedGraphs(self._data(as_graphs(X)), **(walk_options(self.network_) or {}))
-        batches = (as_batch(batch) for batch in graphs.batches(range(len(graphs)), 2 * self.batch_size))
+        batches = (as_batch(batch) for batch in graphs.batches(range(len(graphs)), 2 * self.batch_size_))
         found = evaluate(Opener(self.network_), batches, Classification()).predictions.double().numpy()
         shares: NDArray[np.float64] = found / found.sum(axis=1, keepdims=True)
         return shares
@@ -163,13 +168,21 @@ class G2TNClassifier(GraphInput, ClassifierMixin, BaseEstimator):  # type: ignor
 
     def _training(self) -> Training:
         return Training(
-            epochs=self.epochs, batch_size=self.batch_size, learning_rate=self.learning_rate, l2=self.l2, patience=self.patience
+            epochs=self.epochs, batch_size=self.batch_size_, learning_rate=self.learning_rate, l2=self.l2, patience=self.patience_
         )
+
+    def _settle(self, count: int, validated: bool) -> None:
+        """What ``"auto"`` means for so many graphs; graphs to validate by that the caller gives are used."""
+        for name in ("batch_size", "patience"):
+            if isinstance(getattr(self, name), str) and getattr(self, name) != "auto":
+                raise ValueError(f"`{name}` must be a number or 'auto' (got {getattr(self, name)!r}).")
+        self.batch_size_ = usual_batch_size(count) if isinstance(self.batch_size, str) else self.batch_size
+        self.patience_ = (None if count < FEW_GRAPHS and not validated else PATIENCE) if isinstance(self.patience, str) else self.patience
 
     def _parts(self, target: NDArray[np.int64], random: np.random.RandomState) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Rows to train on and rows to stop by; without early stopping they are the same."""
         everything = np.arange(target.size)
-        if self.patience is None or target.size < 2:
+        if self.patience_ is None or target.size < 2:
             return everything, everything
         if not 0 < self.validation_fraction < 1:
             raise ValueError(f"`validation_fraction` must lie in (0, 1) (got {self.validation_fraction!r}).")

@@ -296,3 +296,19 @@ def test_the_network_takes_an_edge_of_weight_2_for_two_edges():
 def test_progress_is_shown_when_asked_for(capsys):
     clone(FEATURES).set_params(verbose=10, batch_size=20).fit_transform(X)
     assert "Done" in "".join(capsys.readouterr())
+
+
+def test_a_network_of_few_graphs_is_not_stopped_by_the_noise_of_a_few_validation_graphs():
+    """Below 1,000 graphs all are trained on, in small batches, to the last epoch; before, a network stopped after a dozen steps."""
+    few = G2TNClassifier(**{**NETWORK, "epochs": 2}, random_state=0).fit(X, Y)
+    assert few.patience_ is None
+    assert few.n_iter_ == 2
+    many = G2TNClassifier()
+    many._settle(1000, validated=False)
+    assert (many.batch_size_, many.patience_) == (128, 30)
+    many._settle(200, validated=False)
+    assert (many.batch_size_, many.patience_) == (25, None)
+    many._settle(200, validated=True)  # whoever gives graphs to validate by wants them used
+    assert many.patience_ == 30
+    with pytest.raises(ValueError, match="`patience` must be a number or 'auto'"):
+        G2TNClassifier(patience="never").fit(X, Y)

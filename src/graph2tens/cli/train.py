@@ -43,7 +43,7 @@ def train(
     resume: Annotated[bool, typer.Option("--resume", help="Continue this run where it was interrupted or killed.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a run that is in the folder already; other files stay.")] = False,
     epochs: Annotated[int | None, typer.Option(min=1, help="Passes over the training data.")] = None,
-    batch_size: Annotated[int | None, typer.Option(min=1, help="Graphs in a batch.")] = None,
+    batch_size: Annotated[int | None, typer.Option(min=1, help="Graphs in a batch; fewer than 128 where there are few graphs.")] = None,
     learning_rate: Annotated[float | None, typer.Option(help="Of Adam; falls to 0 along a cosine in graph tasks.")] = None,
     l2: Annotated[float | None, typer.Option(help="Weight of the penalty on the tensor norms of the functionals.")] = None,
     patience: Annotated[int | None, typer.Option(min=1, help="Stop after so many epochs without better validation loss.")] = None,
@@ -86,11 +86,11 @@ def train(
     """
     import torch
 
-    from ..datasets import edges_as_nodes, fold_split, load
-    from ..paper.protocols import MODELS, PROTOCOLS, base_run
+    from ..datasets import BUILT_IN, edges_as_nodes, fold_split, load
+    from ..paper.protocols import DATASETS, MODELS, PROTOCOLS, base_run
     from ..paper.rivals import RIVALS
     from ..paper.splits import split_of
-    from ..training.config import Cell
+    from ..training.config import Cell, usual_batch_size
     from ..training.provenance import cores
 
     for option, value, known in (
@@ -114,6 +114,8 @@ def train(
         network = _options_of_rival(
             model, {"width": width, "layers": layers, "walk_length": walk_length, "degree": degree, "dropout": dropout}
         )
+    if batch_size is None and model in MODELS and data.task == "graph" and data.name not in (*DATASETS, *BUILT_IN):
+        batch_size = usual_batch_size(len(data.graphs))
     training: dict[str, Any] = {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate, "l2": l2, "patience": patience}
     run = replace(
         run,

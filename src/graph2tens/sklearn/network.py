@@ -20,7 +20,7 @@ from torch_geometric.data import Data
 
 from ..datasets import AttributeScaler, CollatedGraphs, GraphDataset, Split
 from ..nn import GraphTensNet
-from ..training.config import Training
+from ..training.config import FEW_GRAPHS, Training, usual_batch_size
 from ..training.loop import Batch, Epoch, Opener, TrainingState, evaluate, fit
 from ..training.objectives import Objective
 from ..training.tasks import GraphTask, as_batch, walk_options
@@ -28,6 +28,8 @@ from .base import GraphInput
 from .encoding import Encoder
 from .inputs import OneGraph, as_graphs
 from .targets import set_aside
+
+PATIENCE = 30
 
 
 class GraphNetwork(GraphInput, BaseEstimator):  # type: ignore[misc]
@@ -44,10 +46,10 @@ class GraphNetwork(GraphInput, BaseEstimator):  # type: ignore[misc]
         dropout: float = 0.1,
         network_options: Mapping[str, Any] | None = None,
         epochs: int = 200,
-        batch_size: int = 128,
+        batch_size: int | str = "auto",
         learning_rate: float = 1e-3,
         l2: float = 1e-4,
-        patience: int | None = 30,
+        patience: int | str | None = "auto",
         validation_fraction: float = 0.1,
         degree_attribute: bool = True,
         handle_unknown: str = "ignore",
@@ -80,6 +82,7 @@ class GraphNetwork(GraphInput, BaseEstimator):  # type: ignore[misc]
         """Targets `y` have a row for each graph; `held_out` are graphs and targets to stop by, if the caller has any."""
         random = check_random_state(self.random_state)
         seed = int(random.randint(np.iinfo(np.int32).max))
+        self._settle(len(graphs), held_out is not None)
         train, validation = self._parts(y, random)
         if held_out is not None:
             train, validation = np.arange(len(graphs)), np.arange(len(graphs), len(graphs) + len(held_out[0]))
@@ -94,7 +97,7 @@ class GraphNetwork(GraphInput, BaseEstimator):  # type: ignore[misc]
             torch.manual_seed(seed)
             self.network_ = self._network(outputs)
             parts = Split(train, validation, validation)
-            task = _TaskWithTargets(y, dataset, parts, scaler, self.batch_size, self.network_, fabric.device, objective)
+            task = _TaskWithTargets(y, dataset, parts, scaler, self.batch_size_, self.network_, fabric.device, objective)
             state = fit(fabric, self.network_, task, self._training(), seed=seed, on_epoch=partial(self._report, objective.metric))
         self.network_ = self.network_.cpu().eval()
         self.history_, self.n_iter_, self.best_epoch_ = state.history, state.epoch, state.best_epoch
@@ -103,7 +106,7 @@ class GraphNetwork(GraphInput, BaseEstimator):  # type: ignore[misc]
         """(n, outputs) of a trained network: probabilities, or values."""
         check_is_fitted(self, "network_")
         graphs = CollatedGraphs(self._data(as_graphs(X)), **(walk_options(self.network_) or {}))
-        batches = (as_batch(batch) for batch in graphs.batches(range(len(graphs)), 2 * self.batch_size))
+        batches = (as_batch(batch) for batch in graphs.batches(range(len(graphs)), 2 * self.batch_size_))
         found: NDArray[np.float64] = evaluate(Opener(self.network_), batches, _Unjudged(objective)).predictions.double().numpy()
         return found
 
@@ -126,13 +129,21 @@ class GraphNetwork(GraphInput, BaseEstimator):  # type: ignore[misc]
 
     def _training(self) -> Training:
         return Training(
-            epochs=self.epochs, batch_size=self.batch_size, learning_rate=self.learning_rate, l2=self.l2, patience=self.patience
+            epochs=self.epochs, batch_size=self.batch_size_, learning_rate=self.learning_rate, l2=self.l2, patience=self.patience_
         )
+
+    def _settle(self, count: int, validated: bool) -> None:
+        """What ``"auto"`` means for so many graphs; graphs to validate by that the caller gives are used."""
+        for name in ("batch_size", "patience"):
+            if isinstance(getattr(self, name), str) and getattr(self, name) != "auto":
+                raise ValueError(f"`{name}` must be a number or 'auto' (got {getattr(self, name)!r}).")
+        self.batch_size_ = usual_batch_size(count) if isinstance(self.batch_size, str) else self.batch_size
+        self.patience_ = (None if count < FEW_GRAPHS and not validated else PATIENCE) if isinstance(self.patience, str) else self.patience
 
     def _parts(self, y: Tensor, random: np.random.RandomState) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Rows to train on and rows to stop by; without early stopping they are the same."""
         everything = np.arange(len(y))
-        if self.patience is None or len(y) < 2:
+        if self.patience_ is None or len(y) < 2:
             return everything, everything
         if not 0 < self.validation_fraction < 1:
             raise ValueError(f"`validation_fraction` must lie in (0, 1) (got {self.validation_fraction!r}).")

@@ -31,11 +31,12 @@ class G2TNClassifier(ClassifierMixin, GraphNetwork):  # type: ignore[misc]
         dropout: after every layer.
         network_options: further keywords of the network.
         epochs: passes over the training graphs, at most.
-        batch_size: graphs of a step.
+        batch_size: graphs of a step; ``"auto"``: 128, and below 1,000 graphs so few that an epoch has 8 steps, at least 8 graphs.
         learning_rate: of the first step; it falls to 0 along a cosine.
         l2: weight of the tensor-norm penalty.
         patience: epochs without a better validation loss after which training stops; the best weights are kept. None trains to the
-            last epoch, on all graphs.
+            last epoch, on all graphs. ``"auto"``: 30, and None below 1,000 graphs: the loss of a tenth of them is noise, by which
+            training would stop before the network has learnt anything.
         validation_fraction: share of the graphs that is set aside for early stopping if :meth:`fit` gets no validation data.
         degree_attribute, handle_unknown: as in :class:`GraphTensFeatures`.
         device: ``"cpu"``, ``"cuda"``, ``"mps"`` or ``"auto"``.
@@ -46,6 +47,7 @@ class G2TNClassifier(ClassifierMixin, GraphNetwork):  # type: ignore[misc]
         classes_: class labels; for several labels a list with [0, 1] for each.
         network_: the trained network, on the CPU.
         history_: what every epoch measured, a list of :class:`~graph2tens.training.loop.Epoch`.
+        batch_size_, patience_: what was taken.
         n_iter_: epochs made; best_epoch_: the one whose weights were kept.
     """
 

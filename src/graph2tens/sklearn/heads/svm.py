@@ -96,23 +96,24 @@ def _try(
                 found.append(np.where(np.arange(num_classes) == only, 1.0, -1.0)[None].repeat(len(validation), axis=0))
             else:
                 found.append(decisions(fit_svc(inside, y[train], C, **options), across, num_classes))
-    target = np.concatenate([y[validation] for _, validation in folds])
+    judged = np.concatenate([validation for _, validation in folds])
+    target, rows = y[judged], np.unique(judged).size  # rows that several divisions judge do not make it surer
     outcomes = []
     for found in values:
         decided = np.concatenate(found)
-        temperature, likelihood = calibrate(decided, target)
+        temperature, likelihood = calibrate(decided, target, rows)
         outcomes.append((float((decided.argmax(axis=1) == target).mean()), likelihood, temperature))
     return outcomes
 
 
-def calibrate(values: NDArray[np.float64], target: Integers) -> tuple[float, float]:
+def calibrate(values: NDArray[np.float64], target: Integers, rows: int | None = None) -> tuple[float, float]:
     """The temperature with the highest mean log-likelihood, and that likelihood.
 
     As in Platt's method an answer counts as right with probability (n + 1) / (n + 2) only, so that a machine that made no mistake on few
-    graphs does not claim that it never will.
+    graphs does not claim that it never will; n is the number of different `rows`, by default all.
     """
     n, classes = values.shape
-    doubt = 1 / (n + 2)
+    doubt = 1 / ((n if rows is None else rows) + 2)
     shares = np.full((n, classes), doubt / max(classes - 1, 1))
     shares[np.arange(n), target] = 1 - doubt
 

@@ -355,3 +355,16 @@ def test_a_batch_that_cuts_through_an_edge_is_refused():
     edges = torch.tensor([[0, 1, 2, 3], [1, 2, 3, 0]])
     with pytest.raises(ValueError, match=r"both ends of an edge the same graph \(got 0 and 1 for nodes 1 and 2\)"):
         g2t.random_walk(edges, num_nodes=4, batch=torch.tensor([0, 0, 1, 1]))
+
+
+@every_backend
+def test_a_walk_without_any_step_has_gradients(backend: str):
+    """Rows of P may be empty where they need not sum to 1; then nothing is left but the start factor."""
+    nothing = torch.empty(0, dtype=torch.int64)
+    p = torch.empty(0, dtype=torch.float64, requires_grad=True)
+    walk = RandomWalk(2, torch.zeros(3, dtype=torch.int64), nothing, p, nothing, stochastic=False)
+    x = torch.ones(2, 3, dtype=torch.float64, requires_grad=True)
+    out = g2t.low_rank_features(x, walk, torch.ones(2, 3, 4, dtype=torch.float64), length=0, backend=backend)
+    gradient, of_p = torch.autograd.grad(out.sum(), (x, p), allow_unused=True, materialize_grads=True)
+    assert bool(torch.isfinite(gradient).all())
+    assert of_p.shape == (0,)

@@ -137,7 +137,7 @@ class TensorAlgebra:
         return self.lift(x)
 
     def log(self, a: Tensor) -> Tensor:
-        r"""The logarithm :math:`\sum_{m \ge 1} (-1)^{m+1} (a - 1)^m / m`; the scalar level must be positive, else NaN comes out."""
+        r"""The logarithm :math:`\sum_{m \ge 1} (-1)^{m+1} (a - 1)^m / m`; the scalar level must be positive, else the result is NaN."""
         self._check_element(a)
         scalar = a[..., :1]
         _, nilpotent = self._split_scalar(a / scalar)

@@ -72,7 +72,7 @@ def check_floating(value: object, name: str, meaning: str) -> Tensor:
 def transformed() -> bool:
     """Whether we are inside a transform of ``torch.func`` (grad, jvp, vmap, ...) or forward-mode differentiation.
 
-    Compiled operators know neither; forward mode would even take their derivative for zero without a word. There is no public way to ask.
+    Compiled operators know neither; forward mode would even silently use 0 as their derivative. PyTorch has no public way to ask.
     """
     if torch.compiler.is_compiling():
         return False

@@ -16,7 +16,7 @@ LENGTH, DEGREE, SAMPLES = 5, 2, 20_000
 
 
 def main() -> None:
-    """Compare both roads to the same expectation: sparse linear algebra over the tensor algebra, and walking."""
+    """Compare two ways to compute the same expectation: sparse linear algebra over the tensor algebra, and sampling walks."""
     console = Console()
     bonds = torch.tensor(BONDS).T
     walk = random_walk(torch.cat([bonds, bonds.flip(0)], dim=1), num_nodes=len(ATOMS))

@@ -132,7 +132,7 @@ def sampled_node_features(
     coefficients: Tensor | None = None,
     generator: torch.Generator | None = None,
 ) -> tuple[Tensor, Tensor]:
-    r"""Monte-Carlo estimate of :func:`node_features` from `samples` walks a node, and its standard error.
+    r"""Monte-Carlo estimate of :func:`node_features` from `samples` walks per node, and its standard error.
 
     The standard error of each entry falls like :math:`1/\sqrt{\text{samples}}`.
 

@@ -1,7 +1,7 @@
 """How everything the package writes is written: files and folders that appear whole or not at all, folders held by one process at a time.
 
-What is not finished has a name of its own, ``.NAME.xxxxxxxx.unfinished``, and is locked by its writer. So what a killed writer left is told
-from what another process is writing at this moment: it can be locked, and whoever writes NAME next removes it.
+What is not finished has a name of its own, ``.NAME.xxxxxxxx.unfinished``, and is locked by its writer. So what a killed writer left can be
+distinguished from what another process is writing now: it can be locked, and the next writer of NAME removes it.
 """
 
 from __future__ import annotations

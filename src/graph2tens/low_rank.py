@@ -42,7 +42,7 @@ def low_rank_features(
     Differentiable in `x`, `components`, `coefficients`, `bias` and the walk's probabilities.
 
     Args:
-        x: node attributes. Half and bfloat16 are computed in float32 and come back in their type. A sparse CSR tensor is projected
+        x: node attributes. Half and bfloat16 are computed in float32 and returned in their own type. A sparse CSR tensor is projected
             without being filled; it gets no gradient and is not centred.
         walk: see :func:`random_walk`. With probabilities (E, H), head h owns the h-th block of R/H functionals.
         components: the vectors :math:`u^r_m`, ``components[m - 1, :, r]``.

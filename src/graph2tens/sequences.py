@@ -1,6 +1,6 @@
 r"""Sequence -> H: what a walk has seen, as one element of the tensor algebra, in every variant of the paper.
 
-A sequence :math:`x_0, \dots, x_k` is turned into a product of lifted factors, one a step. Which factors, is the `Variant`:
+A sequence :math:`x_0, \dots, x_k` is turned into a product of lifted factors, one per step. The `Variant` says which factors:
 
 ==============  ==========================================================================================
 increments      :math:`\varphi(x_1 - x_0) \cdots \varphi(x_k - x_{k-1})`

@@ -89,23 +89,23 @@ class RandomWalk:
     @property
     def row(self) -> Tensor:
         """(E,), the node each entry steps from."""
-        row: Tensor = self._known("row", lambda: _rows(self.row_ptr, self.num_edges))
+        row: Tensor = self.known("row", lambda: _rows(self.row_ptr, self.num_edges))
         return row
 
     @property
     def transpose(self) -> tuple[Tensor, Tensor, Tensor]:
         """CSR of the transposed pattern: (pointer, the node an entry comes from, its position in this walk's entries)."""
-        transpose: tuple[Tensor, Tensor, Tensor] = self._known("transpose", self._transpose)
+        transpose: tuple[Tensor, Tensor, Tensor] = self.known("transpose", self._transpose)
         return transpose
 
     @property
     def graphs(self) -> tuple[Tensor, int]:
         """The graph of each node (n,) and the number of graphs; all nodes are one graph where there is no `batch`."""
-        graphs: tuple[Tensor, int] = self._known("graphs", self._graphs)
+        graphs: tuple[Tensor, int] = self.known("graphs", self._graphs)
         return graphs
 
-    def _known(self, name: str, compute: Callable[[], Any]) -> Any:
-        """A derived value, computed at its first use."""
+    def known(self, name: str, compute: Callable[[], Any]) -> Any:
+        """A value that depends on pattern and batch alone, computed at its first use and kept with the walk."""
         if torch.compiler.is_compiling():
             return self.derived[name] if name in self.derived else compute()
         if name not in self.derived:

@@ -64,6 +64,8 @@ class Compiled:
         for _ in range(_TRIES):
             try:
                 return self.dispatcher(*arguments)
+            except MemoryError:  # of the function itself, which must not run twice
+                raise
             except OSError:  # the disk is full or was taken away: the code is there, it only could not be kept. Next those it calls
                 continue
             except Exception:  # a damaged file of the cache, with whatever error comes of reading it

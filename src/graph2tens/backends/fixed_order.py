@@ -2,8 +2,8 @@ r"""The recursion from given projections, forward only, with every sum in a fixe
 
 What is computed for a node and a functional does not depend on which other nodes or functionals are computed with it, on threads, or on how
 LLVM vectorises: each number is made of additions and products in one order, which IEEE arithmetic makes reproducible bit for bit. For
-features that must be the same in any batch (`sklearn/`) and in any cut of a huge graph (`scale/`). The loops are those of training
-(`loops/steps.py`), taken step by step on all rows, with projections that the caller has made in a fixed order, too.
+features that must be the same in any batch (`sklearn/`) and in any cut of a huge graph (`scale/`). The loops are the general
+ones of training (`loops/steps.py`), taken step by step on all rows, with projections that the caller has made in a fixed order, too.
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ def walk(
         on_step: is told the number of steps done.
     """
     loops = _loops(a.dtype.name, pattern.col.dtype.name)
+    a = np.ascontiguousarray(a)  # or what is flattened below would be a copy
     graph = steps.Graph(pattern.row_ptr, pattern.col, pattern.probabilities.reshape(-1, 1))
     f, new, s = np.zeros_like(a), np.empty_like(a), np.empty(0, a.dtype)
     parts = [steps.Part(first, last, 0, 0) for first, last in _spans(pattern.row_ptr, num_threads)]

@@ -25,7 +25,7 @@ from .projection import project_all
 
 _DIFFERENTIABLE = 5  # the first so many inputs of the operator
 _PIECE = 256  # nodes and edges of a piece in a batch of small graphs: its states stay in the cache of a core
-_WIDE, _NARROW = 128, 32  # functionals of a block: many while states fit the cache, else as many as make a line of it
+_WIDE, _NARROW = 128, 32  # functionals of a block: many while states fit the cache, else two of its lines
 _CACHE_BYTES = 2**19
 _WORK_PER_THREAD = 400_000  # additions of a row, about 50 microseconds
 
@@ -72,7 +72,7 @@ def low_rank_backward(
         d_offset = torch.zeros_like(offset).index_add_(0, batch, da) if used else torch.zeros_like(offset)
     d_tau = dtau.sum(0)[: tau.size(0)] if need_tau else a.new_empty(0)
     d_c = dc.sum(0)[1:].clone() if need_c else a.new_empty(0)
-    d_p = dp.view(p.size(1), -1, col.numel()).sum(1).T.contiguous() if need_p else a.new_empty(0)
+    d_p = dp.view(p.size(1), dp.size(0) // p.size(1), col.numel()).sum(1).T.contiguous() if need_p else a.new_empty(0)
     return da, d_offset, d_tau, d_c, d_p
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from ..walks import RandomWalk, for_keeps
+from ..walks import RandomWalk
 
 _CHUNK_NUMBERS = 2**22  # edges x columns that exist at a time, where a product along the edges is needed
 
@@ -34,16 +34,14 @@ class Pattern(NamedTuple):
 
     @classmethod
     def of(cls, walk: RandomWalk) -> Pattern:
-        known: tuple[Tensor, Pattern] | None = walk.derived.get("spmm")
-        if known is not None and known[0] is walk.col:
-            return known[1]
-        t_ptr, t_row, position = walk.transpose
-        with for_keeps():
-            inverse = torch.empty_like(position).scatter_(0, position, torch.arange(position.numel(), device=position.device))
-            pattern = cls(walk.row_ptr, walk.col, walk.row, t_ptr, t_row, walk.col[position], position, inverse)
-        if not torch.compiler.is_compiling():
-            walk.derived["spmm"] = (walk.col, pattern)
+        pattern: Pattern = walk.known("both_ways", lambda: cls._both_ways(walk))
         return pattern
+
+    @classmethod
+    def _both_ways(cls, walk: RandomWalk) -> Pattern:
+        t_ptr, t_row, position = walk.transpose
+        inverse = torch.empty_like(position).scatter_(0, position, torch.arange(position.numel(), device=position.device))
+        return cls(walk.row_ptr, walk.col, walk.row, t_ptr, t_row, walk.col[position], position, inverse)
 
     @property
     def transposed(self) -> Pattern:

@@ -30,8 +30,9 @@ _forked = False
 
 def run(tasks: Sequence[Callable[[], object]]) -> None:
     """Run all tasks, some of them in the calling thread, and return when every one is done; the first error is raised."""
-    if len(tasks) == 1:
-        tasks[0]()
+    if len(tasks) <= 1:
+        for task in tasks:
+            task()
         return
     parallel = None if _forked else _openmp()
     if parallel is None:

@@ -1,6 +1,6 @@
 r"""PyTorch operations only: any device, gradients of any order, `torch.compile`.
 
-**Sheared form.** Degrees 1 and 2 with increments are plain diffusion after the first step, as `loops/diffusion.py` explains.
+**Sheared form.** Degrees 1 and 2 with increments are plain diffusion after the first step, as `loops/shear.py` explains.
 
 **Node form.** With increments :math:`C_q = a_q(j) + b_q(i)`, where :math:`b = -a`, plus the clock's share with time. Products of such sums
 expand over the set T of components that are taken at i, and what remains at j is one sparse product:
@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from .chain import horner
+from .horner import horner
 from .problem import Problem
 from .projection import Projections, project_all
 from .spmm import Pattern, spmm
@@ -111,7 +111,7 @@ class _NodeForm(_Step):
         return self.constant if all(level is None for level in f[1:]) else self.constant + self._expand([None, *f[1:]])
 
     def sheared(self) -> Tensor:
-        """All steps at once for degrees 1 and 2 with f_0 = 1: S' = P S + S_1, in the variables of `loops/diffusion.py`."""
+        """All steps at once for degrees 1 and 2 with f_0 = 1: S' = P S + S_1, in the variables of `loops/shear.py`."""
         first: Any = self.constant
         shear = None if self.problem.degree == 1 else self.c[1] * self.own[0]
         S = S_1 = first if shear is None else torch.stack([first[:, 0], first[:, 1] + shear * first[:, 0]], dim=1)

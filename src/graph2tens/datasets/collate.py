@@ -73,15 +73,13 @@ class CollatedGraphs:
         y = None if graphs[0].y is None else torch.cat([graph.y.reshape(-1) for graph in graphs])
         self._y_of_nodes = y is not None and y.numel() == num_nodes != self.num_graphs
         walk = as_walk(edge_index, num_nodes, _edge_weights(graphs), self_loops=self_loops, laziness=laziness, batch=graph_of).to(x.dtype)
-        back_ptr, back_row, back_position = walk.transpose
 
         # NumPy copies on one thread. PyTorch would split these small copies over all cores, and wait for them on a busy machine.
         self.x, self.y = x.numpy(), None if y is None else y.numpy()
         self._node_ptr, self._entry_ptr = node_ptr.numpy(), walk.row_ptr[node_ptr].numpy()
         self._edge_ptr = _pointer(torch.tensor([graph.edge_index.size(1) for graph in graphs])).numpy()
-        self._row_start, self._back_start = walk.row_ptr[:-1].numpy(), back_ptr[:-1].numpy()
-        self._row, self._col, self._probabilities = walk.row.numpy(), walk.col.numpy(), walk.probabilities.numpy()
-        self._back_row, self._back_position = back_row.numpy(), back_position.numpy()
+        self._row_start = walk.row_ptr[:-1].numpy()
+        self._col, self._probabilities = walk.col.numpy(), walk.probabilities.numpy()
         self._edge_from, self._edge_to = edge_index.numpy()
         self._edge_position = walk.edge_position.numpy()
 
@@ -106,13 +104,6 @@ class CollatedGraphs:
             probabilities=torch.from_numpy(self._probabilities.take(entries)),
             edge_position=torch.from_numpy(self._edge_position.take(edges) - entry_shift[edge_graph]),
             batch=batch,
-        )
-        # what would otherwise take a sort
-        walk.derived["row"] = torch.from_numpy(self._row.take(entries) - node_shift_of_entry)
-        walk.derived["transpose"] = (
-            _closed(self._back_start.take(nodes) - entry_shift_of_node, entries.size),
-            torch.from_numpy(self._back_row.take(entries) - node_shift_of_entry),
-            torch.from_numpy(self._back_position.take(entries) - entry_shift[entry_graph]),
         )
         y = None if self.y is None else torch.from_numpy(self.y[nodes if self._y_of_nodes else chosen])
         return GraphBatch(torch.from_numpy(self.x.take(nodes, axis=0)), torch.from_numpy(edge_index), batch, y, walk, chosen.size)

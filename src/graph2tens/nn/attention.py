@@ -33,7 +33,7 @@ def attention(
     negative_slope: float = 0.2,
     backend: str = "auto",
 ) -> Tensor:
-    r"""Softmax over the steps out of each node, a head at a time, weighed by the walk that is given (the formula is above).
+    r"""Softmax over the steps out of each node, separately for each head, weighted by the given walk (the formula is above).
 
     Where P is uniform over the neighbours, as it is on graphs without weights, this is the usual softmax. Rows always sum to 1. With a
     `backend` other than ``"auto"`` and ``"numba"`` it is made of PyTorch's operators and has gradients of any order.

@@ -9,7 +9,7 @@ from torch import Tensor
 def dropout(x: Tensor, p: float, training: bool) -> Tensor:
     """Entries become 0 with probability `p` and grow by 1/(1 - p) otherwise, in training.
 
-    PyTorch draws one double for each entry, on one thread. Sixteen bits an entry are enough to decide: `p` is rounded to a multiple of
+    PyTorch draws one double for each entry, on one thread. Sixteen bits per entry are enough to decide: `p` is rounded to a multiple of
     2^-16, and the factor is that of the rounded `p`, so the mean is kept exactly. The bits come from PyTorch's generator: seeds and saved
     states work as ever.
     """

@@ -13,7 +13,7 @@ class Subdivide(BaseTransform):  # type: ignore[misc]
     """Attributes of edges become attributes of nodes on them, for layers that read nodes alone; see :mod:`graph2tens.subdivision`.
 
     ``x`` gets the edges' columns after the nodes', ``edge_attr`` goes, ``on_edge`` (num_nodes,) is True for the nodes of edges, which
-    follow the others: mask by it what is said of nodes.
+    follow the others: use it to mask out labels and outputs of edges.
 
     Args:
         directed: give both directions of an edge a node each, as directed graphs need it.

@@ -1,1 +1,1 @@
-"""The compiled loops of the CPU backend, read in this order: `chain`, `steps`, `diffusion`, `units`."""
+"""The compiled loops of the CPU backend: read `vectors`, `chain`, `steps`, `shear`, `units`. `pieces` cuts a graph for them."""

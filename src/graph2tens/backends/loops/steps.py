@@ -22,7 +22,7 @@ from .vectors import add_scaled, loop, set_increment, set_product, set_sum, set_
 
 
 class Graph(NamedTuple):
-    """P in CSR, with a column of probabilities per head, (E, H); empty probabilities stand for rows whose steps are all alike."""
+    """P in CSR with a column of probabilities per head, (E, H); forward, empty probabilities stand for rows whose steps are all alike."""
 
     row_ptr: Any
     col: Any
@@ -30,7 +30,7 @@ class Graph(NamedTuple):
 
 
 class Part(NamedTuple):
-    """The nodes from `first` to `last`, arrays whose row 0 is node `base`, and the head whose probabilities count."""
+    """The nodes from `first` up to `last` (exclusive), arrays whose row 0 is node `base`, and the head whose probabilities count."""
 
     first: int
     last: int

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .diffusion import diffuse, diffuse_adjoint, first_sums, first_sums_adjoint, scale, scale_adjoint, shear, shear_adjoint
+from .shear import diffuse, diffuse_adjoint, first_sums, first_sums_adjoint, scale, scale_adjoint, shear, shear_adjoint
 from .steps import (
     Gradients,
     Part,
@@ -84,7 +84,7 @@ def cut(values, first, last, left, right):  # type: ignore[no-untyped-def]  # pr
 
 @loop
 def paste(own, values, first, left):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """The way back."""
+    """Put such rows and lanes back into an array (n, M, R)."""
     for i in range(len(own)):
         for m in range(own.shape[1]):
             source, target = own[i, m], values[i + first, m]

@@ -6,7 +6,7 @@ In the *sheared* variable :math:`h = f_2 + c_1 a_1 f_1` the projections drop out
 
 .. math:: f_1' = P f_1 + e_1, \qquad h' = P h + c_1 \tau_1 P f_1 + h_1, \qquad h_1 = e_2 + c_1 a_1 e_1.
 
-So :math:`S = (f_1, h)` obeys :math:`S' = P S + S_1`: a sparse product per step instead of a chain on every edge. Its adjoint,
+So without time :math:`S = (f_1, h)` obeys :math:`S' = P S + S_1`: a sparse product per step instead of a chain on every edge. Its adjoint,
 :math:`W' = P^T W`, reads states only for the gradients of P and of the clock. Degree 1 is the same without h.
 """
 

@@ -45,7 +45,9 @@ def main() -> None:
             ends = [truth.min(), truth.max()]
             axis.plot(ends, ends, color="black", lw=0.8)
             inside = (np.abs(truth - value) <= bar).mean()
-            axis.set(xlabel=f"measured ({unit})", ylabel="predicted", title=f"{name}, split 0: {inside:.0%} inside the 90 % interval")
+            axis.set(xlabel=f"measured ({unit})", ylabel="predicted")
+            axis.set_title(f"{name}, split 0: {inside:.0%} inside the 90 % interval", fontsize=10)
+            axis.locator_params(nbins=6)
             axis.legend(frameon=False, fontsize=8)
     figure.savefig(DOCS / "molecules_predicted.png", dpi=90)
     _flagged(np.concatenate(errors))

@@ -12,8 +12,9 @@ from graph2tens.cli import app
 from graph2tens.molecules import model as models
 from graph2tens.molecules.answers import columns, tabulate
 from graph2tens.molecules.data import measured, read_molecules
+from graph2tens.molecules.estimate import auroc, forest
 from graph2tens.molecules.explain import shares
-from graph2tens.molecules.model import MoleculeModel, cross_validate, molecule_features
+from graph2tens.molecules.model import MoleculeModel, cross_validate, encoded, molecule_features
 from graph2tens.molecules.samples import SAMPLES
 from graph2tens.molecules.tables import read_table
 
@@ -54,6 +55,29 @@ def test_classes_and_several_labels_with_holes(classified, tmp_path):
     assert columns(several)[:4] == ["acid predicted", "acid probability of 1", "aromatic predicted", "aromatic probability of 1"]
     found = shares(several, data.graphs[0], several.target("aromatic"))
     assert found.atoms.sum() + found.bonds.sum() == pytest.approx(found.value - found.average, abs=1e-6)
+
+
+def test_labels_of_many_molecules_share_their_noise(classified, monkeypatch):
+    for name, value in (("EXACT", 20), ("ENOUGH_FOR_WIDTH", 50), ("FEW_LANDMARKS", 10), ("LANDMARKS", 30)):
+        monkeypatch.setattr(models, name, value)
+    text = CLASSIFIED.splitlines()
+    wide = classified.path.with_name("wide.csv")
+    wide.write_text("\n".join([f"{text[0]},long", *(f"{line},{int(len(line) > 25)}" for line in text[1:])]))
+    made, data = fitted(read_table(wide), "acid", "aromatic", "long")
+    gp = made.estimator.head_.gp_
+    assert len(gp.landmarks_) == 30
+    assert np.unique(gp.noise_).size == 1
+    assert isinstance(made.estimator.gamma, float)
+    assert auroc(data.y, made.predict(data.graphs, data.smiles).values) > 0.9
+
+
+def test_the_forest_learns_from_some_of_many_molecules(classified):
+    _, data = fitted(classified, "acid")
+    y, rows = encoded(data), np.arange(len(data.graphs))
+    chosen = np.random.default_rng(0).permutation(rows)[:40]
+    few = forest(data.smiles, y, "classification", most=40)
+    np.testing.assert_array_equal(few(rows, rows), few(chosen, rows))
+    assert (few(rows, rows) != forest(data.smiles, y, "classification")(rows, rows)).any()
 
 
 def fitted(table, *targets):

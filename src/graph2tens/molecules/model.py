@@ -159,7 +159,22 @@ def classifier(features: GraphTensFeatures, data: Measured, y: Matrix, n_jobs: i
             tried = clone(estimator).set_params(landmarks=FEW_LANDMARKS).fit([data.graphs[place] for place in some], y[some])
             estimator.set_params(gamma=tried.head_.gp_.gamma_)
         estimator.set_params(landmarks=LANDMARKS)
-    return estimator.fit(data.graphs, y)
+    estimator.fit(data.graphs, y)
+    if len(y) > EXACT and y.shape[1] > 2:
+        share_noise(estimator.head_)
+    return estimator
+
+
+def share_noise(head: Any) -> None:
+    """Give all labels the median of the noises that were chosen for them.
+
+    Each was chosen by some hundred molecules that were held out, few of them positive: of the 12 labels of
+    Tox21 one or two got a noise ten or a hundred times that of the others, and the mean AUROC on the validation part was 0.838 and
+    0.845 (two draws of landmarks) where it is 0.845 and 0.846 with a noise of 0.1 for all.
+    """
+    head.gp_.set_params(noise=float(np.median(head.gp_.noise_)))
+    head.gp_.spectra_, head.calibrated_ = None, False  # solved and calibrated anew by `settle`
+    head.settle()
 
 
 def encoded(data: Measured) -> Matrix:

@@ -172,7 +172,7 @@ def test_overwriting_a_run_leaves_all_other_files_alone(rings, tmp_path):
     (folder / "figures").mkdir()
     for name in others:
         (folder / name).write_text("mine")
-    (folder / ".state.pt.abcd_123").write_text("of a run that was killed while it wrote")
+    (folder / ".state.pt.abcd_123.unfinished").write_text("of a run that was killed while it wrote")
     assert call("train", rings, *options, "--overwrite", "--no-report", "--seed", 1).exit_code == 0
     assert {name: (folder / name).read_text() for name in others} == dict.fromkeys(others, "mine")
     written = {path.name for path in folder.iterdir()} - {"notes.txt", "state.pt.old", ".hidden", "figures"}

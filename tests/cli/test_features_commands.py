@@ -257,7 +257,7 @@ def test_features_are_written_with_names_and_classes(kind, suffix, tmp_path):
 
 def test_exact_features_of_nodes(tmp_path):
     folder, out = write_tu(tmp_path / "DATA", "node_attributes"), tmp_path / "nodes.npz"
-    result = call("features", folder, "--exact", "--pooling", "none", "--walk-length", 2, "--no-degree-attribute", "--time", "--out", out)
+    result = call("features", folder, "--exact", "--pooling", "none", "--walk-length", 2, "--no-degrees", "--time", "--out", out)
     assert result.exit_code == 0, result.output
     with np.load(out) as stored:
         assert stored["features"].shape == (sum(graph.num_nodes for graph in load(folder).graphs), 1 + 3 + 9)

@@ -33,7 +33,7 @@ def test_thousands_of_threads_are_refused_with_the_option_named(option):
     result = call(*option)
     assert result.exit_code == 2
     assert option[2] in result.output
-    assert "less than or equal to" in " ".join(result.output.replace("│", " ").split())
+    assert "is not in the range 1<=x<=64" in " ".join(result.output.replace("│", " ").split())
 
 
 def test_a_second_training_in_one_folder_is_told_and_changes_nothing(trained):

@@ -34,7 +34,9 @@ Increments = Annotated[
 ]
 ZeroStart = Annotated[bool | None, typer.Option(show_default="zero-start", help="Walks see the attributes they start with.")]
 WithTime = Annotated[bool | None, typer.Option("--time/--no-time", show_default="no-time", help="Walks count their steps.")]
-DegreeAttribute = Annotated[bool | None, typer.Option(show_default="degree-attribute", help="Describe nodes by their degree too.")]
+DegreeAttribute = Annotated[
+    bool | None, typer.Option("--degrees/--no-degrees", show_default="degrees", help="Describe nodes by their degree too.")
+]
 Structure = Annotated[
     str | None, typer.Option(show_default="none", help="Further attributes of nodes: rings, returns (of a walk) or rings,returns.")
 ]

@@ -163,7 +163,9 @@ def fit(
             if isinstance(error, ValueError) and ("finite" not in str(error) or not _has_stepped(optimizer)):
                 raise
             what = str(error) if isinstance(error, FloatingPointError) else "what a layer was given"
-            state.diverged = f"training diverged at epoch {state.epoch + 1} ({what} is not finite, learning rate {_rate(optimizer):.3g})"
+            state.diverged = (
+                f"training diverged at epoch {state.epoch + 1} ({what} is not finite, learning rate {training.learning_rate:.3g})"
+            )
             break
         state.epoch += 1
         _keep_if_better(state, bare, _watched(bare, task, training, validation))
@@ -268,10 +270,6 @@ def _keep_if_better(state: TrainingState, model: nn.Module, watched: float) -> N
 
 def _penalty(model: Any) -> Tensor | float:
     return model.penalty() if hasattr(model, "penalty") else 0.0
-
-
-def _rate(optimizer: Any) -> float:
-    return float(optimizer.param_groups[0]["lr"])
 
 
 def _has_stepped(optimizer: Any) -> bool:

@@ -1,4 +1,4 @@
-"""What `graph2tens.scale` takes: ``python -m benchmarks.scale many|huge|build|sampler|train --help``.
+"""What `graph2tens.scale` takes: ``python -m benchmarks.scale many|huge|blocks|build|sampler|train --help``.
 
 Everything that is made goes to a temporary folder and is deleted. Processor seconds are the measure on a machine that does other work too;
 speed-ups between numbers of workers mean something on a quiet one only, so the load is printed beside them.
@@ -96,7 +96,10 @@ def many(graphs: int, engines: list[str], layers: int, functionals: int, waves: 
 
 
 class Memory:
-    """Private memory of this process and all its children, twice a second."""
+    """Private memory of this process and all its children, twice a second; or of this process alone, which costs less, more often."""
+
+    def __init__(self, every: float = 0.5, alone: bool = False) -> None:
+        self._every, self._alone = every, alone
 
     def __enter__(self) -> Memory:
         self.seen: list[int] = []
@@ -112,9 +115,10 @@ class Memory:
     def _watch(self) -> None:
         import psutil
 
-        while not self._stop.wait(0.5):
+        while not self._stop.wait(self._every):
             total = 0
-            for process in [psutil.Process(), *psutil.Process().children(recursive=True)]:
+            own = psutil.Process()
+            for process in [own, *([] if self._alone else own.children(recursive=True))]:
                 try:
                     total += process.memory_info().rss - process.memory_info().shared
                 except psutil.Error:
@@ -159,7 +163,7 @@ def build(nodes: int, edges: int, folder: Path) -> Any:
     return graph
 
 
-def huge(nodes: int, edges: int, rank: int, memory: str, threads: int, checked: int, folder: Path) -> None:
+def huge(nodes: int, edges: int, rank: int, memory: str, threads: int, checked: int, at_a_time: int, folder: Path) -> None:
     """All features of one huge graph, checked against the reference on some nodes by their exact neighbourhoods."""
     from graph2tens.scale import low_rank_features
 
@@ -171,41 +175,106 @@ def huge(nodes: int, edges: int, rank: int, memory: str, threads: int, checked: 
     x.flush()
     components = (rng.standard_normal((2, 16, rank)) / 4).astype(np.float32)
     started, wall = time.process_time(), time.perf_counter()
-    z = low_rank_features(folder / "x.npy", graph, components, length=5, out=folder / "z", memory=memory, threads=threads)
+
+    def progress(done: int, of: int) -> None:
+        say(f"{done} of {of} functionals: {time.process_time() - started:.1f} processor s, {time.perf_counter() - wall:.1f} s")
+
+    z = low_rank_features(
+        folder / "x.npy", graph, components, length=5, out=folder / "z", memory=memory, threads=threads, on_progress=progress
+    )
     say(
         f"{z}: {time.process_time() - started:.1f} processor s, {time.perf_counter() - wall:.1f} s, peak {peak() / 2**30:.2f} GiB, "
         f"{sum(path.stat().st_size for path in (folder / 'z').iterdir()) / 1e9:.1f} GB on disk"
     )
-    error, size = compare(graph, folder / "x.npy", components, z, rng.choice(nodes, checked, replace=False))
-    say(f"{checked} nodes by their 5-hop neighbourhoods in double precision: largest error {error:.1e} of values up to {size:.1f}")
+    compare(graph, folder / "x.npy", components, z, rng.choice(nodes, checked, replace=False), at_a_time or rank)
 
 
-def compare(graph: Any, x: Path, components: Any, z: Any, chosen: Any) -> tuple[float, float]:
-    """The reference in double precision on what walks from a node can reach, ten nodes at a time."""
+def compare(graph: Any, x: Path, components: Any, z: Any, chosen: Any, at_a_time: int) -> None:
+    """The reference in double precision on what walks from a node can reach, a node at a time, each with some of the functionals.
+
+    A node has about 1e5 others around it, so all functionals for all nodes take long. The functionals of a node are spread evenly over
+    all of them, and the next node has the next ones.
+    """
     import torch
 
     from graph2tens import low_rank_features, random_walk
 
-    attributes = np.load(x, mmap_mode="r")
-    worst = size = 0.0
-    for part in np.array_split(chosen, max(1, len(chosen) // 10)):
-        nodes = frontier = np.unique(part)
-        for _ in range(5):
-            around = np.unique(np.concatenate([graph.neighbours(i) for i in frontier]))
-            frontier = np.setdiff1d(around, nodes, assume_unique=True)
-            nodes = np.union1d(nodes, frontier)
-        inside = np.setdiff1d(nodes, frontier, assume_unique=True)  # the last ones are reached, not left
-        steps = [(i, graph.neighbours(i), slice(graph.row_ptr[i], graph.row_ptr[i + 1])) for i in inside]
-        edges = np.stack([np.concatenate([np.full(len(to), i) for i, to, _ in steps]), np.concatenate([to for _, to, _ in steps])])
+    attributes, rank = np.load(x, mmap_mode="r"), components.shape[2]
+    stride = rank // at_a_time
+    worst = size = reached = 0.0
+    for number, node in enumerate(chosen):
+        lanes = np.arange(number % stride, rank, stride)
+        nodes, (src, entries) = neighbourhood(graph, node, hops=5)
         p = graph.probabilities
-        weight = None if p is None else torch.from_numpy(np.concatenate([p[entries] for _, _, entries in steps]).astype(np.float64))
-        local = torch.from_numpy(np.searchsorted(nodes, edges))
-        walk = random_walk(local, nodes.size, weight)
+        walk = random_walk(
+            torch.from_numpy(np.searchsorted(nodes, np.stack([src, graph.col[entries]]))),
+            nodes.size,
+            None if p is None else torch.from_numpy(p[entries].astype(np.float64)),
+        )
         values = torch.from_numpy(attributes[nodes].astype(np.float64))
-        expected = low_rank_features(values, walk, torch.from_numpy(components).double(), length=5, backend="torch")
-        found = expected[torch.from_numpy(np.searchsorted(nodes, part))].numpy()
-        worst, size = max(worst, float(np.abs(found - z[part]).max())), max(size, float(np.abs(found).max()))
-    return worst, size
+        functionals = torch.from_numpy(components[..., lanes]).double()
+        expected = low_rank_features(values, walk, functionals, length=5, backend="reference")[np.searchsorted(nodes, node)].numpy()
+        worst = max(worst, float(np.abs(expected - z[node][:, lanes]).max()))
+        size, reached = max(size, float(np.abs(expected).max())), reached + nodes.size / len(chosen)
+    say(
+        f"{len(chosen)} nodes by their 5-hop neighbourhoods ({reached:.0f} nodes on average), {len(lanes)} of {rank} functionals each, all "
+        f"in turn, against the reference in double precision: largest error {worst:.1e} of values up to {size:.1f}"
+    )
+
+
+def neighbourhood(graph: Any, node: int, hops: int) -> tuple[Any, tuple[Any, Any]]:
+    """The nodes that walks of so many steps can reach, sorted, and the steps: where each begins, and its entry in the graph."""
+    nodes = frontier = np.array([node])
+    steps = []
+    for _ in range(hops):
+        begin, degree = graph.row_ptr[frontier], graph.row_ptr[frontier + 1] - graph.row_ptr[frontier]
+        first = np.cumsum(degree) - degree
+        steps.append((np.repeat(frontier, degree), np.repeat(begin - first, degree) + np.arange(degree.sum())))
+        frontier = np.setdiff1d(graph.col[steps[-1][1]], nodes)
+        nodes = np.union1d(nodes, frontier)
+    src, entries = (np.concatenate(part) for part in zip(*steps, strict=True))
+    return nodes, (src, entries)
+
+
+def blocks(nodes: int, edges: int, rank: int, folder: Path) -> None:
+    """Functionals 16 at a time against all at once, each in a process of its own with one thread: processor time and memory."""
+    from graph2tens.scale import GraphOnDisk
+
+    GraphOnDisk.build(random_edges(nodes, edges), folder / "graph", num_nodes=nodes)
+    rng = np.random.default_rng(1)
+    np.save(folder / "x.npy", rng.standard_normal((nodes, 16), dtype=np.float32))
+    np.save(folder / "components.npy", (rng.standard_normal((2, 16, rank)) / 4).astype(np.float32))
+    found = {}
+    for width in (rank, 16):
+        command = [sys.executable, "-W", "ignore", "-c", f"from benchmarks.scale import in_blocks; in_blocks({str(folder)!r}, {width})"]
+        found[width] = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        seconds, memory = found[width]
+        say(f"{rank} functionals, {width} at a time: {seconds:.1f} processor s, {memory / 2**20:.0f} MiB above the start of the process")
+    (all_seconds, all_memory), (seconds, memory) = found[rank], found[16]
+    say(f"blocks of 16 take {seconds / all_seconds:.2f} of the time and {memory / all_memory:.2f} of the memory")
+
+
+def in_blocks(folder: str, width: int) -> None:
+    """In a process of its own: all features, as many functionals at a time, to files; prints processor seconds and private memory."""
+    from dataclasses import replace
+
+    from graph2tens.scale import GraphOnDisk
+    from graph2tens.scale.huge.features import as_arrays, plan_walk, run_walk
+
+    def run(graph: GraphOnDisk, x: Path, count: int, out: Path) -> None:
+        arrays = as_arrays(np.load(Path(folder) / "components.npy")[..., :count], None, None)
+        job = plan_walk(x, graph, *arrays, length=5, increments=True, zero_start=True, time=False)
+        run_walk(out, replace(job, description=replace(job.description, lanes=width)), threads=1)
+
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        here = Path(place)
+        np.save(here / "x.npy", np.zeros((100, 16), np.float32))
+        run(GraphOnDisk.build(random_edges(100, 1000), here / "warm", num_nodes=100), here / "x.npy", 4, here / "warm features")
+        with Memory(every=0.02, alone=True) as memory:
+            started = time.process_time()
+            run(GraphOnDisk(Path(folder) / "graph"), Path(folder) / "x.npy", 10**9, here / "features")
+            seconds = time.process_time() - started
+    print(json.dumps([seconds, max(memory.seen) - memory.seen[0]]))
 
 
 def sampler(nodes: int, edges: int, folder: Path) -> None:
@@ -227,16 +296,29 @@ def sampler(nodes: int, edges: int, folder: Path) -> None:
 
 
 def train(epochs: int, folder: Path) -> None:
-    """NCI1 with one process of one thread, and with two such processes that share every batch."""
-    took = {}
+    """NCI1 with one process of one thread, and with two such processes that share every batch.
+
+    On a busy machine the seconds of an epoch say little; processor seconds of a process say what a quiet one could reach.
+    """
+    took, own = {}, {}
     for devices in (1, 2):
         command = [sys.executable, "-W", "ignore", "-m", "graph2tens", "train", "NCI1", "--epochs", str(epochs), "--devices", str(devices)]
         command += ["--device", "cpu", "--threads", "1", "--no-report", "--json", "--out", str(folder / str(devices))]
+        before = children_seconds()
         done = subprocess.run(command, capture_output=True, text=True, check=True)
+        own[devices] = (children_seconds() - before) / devices
         record = json.loads(done.stdout.splitlines()[-1])
         took[devices] = record["seconds_per_epoch"]
-        say(f"{devices} processes: {record['seconds_per_epoch']:.2f} s per epoch, test accuracy {record['test_accuracy']}")
-    say(f"two processes take {took[2] / took[1]:.2f} of the time of one")
+        say(
+            f"{devices} processes: {record['seconds_per_epoch']:.2f} s per epoch, {own[devices]:.1f} processor s of each process with its "
+            f"start, test accuracy {record['test_accuracy']}"
+        )
+    say(f"two processes take {took[2] / took[1]:.2f} of the time of one; processor seconds of a process: {own[2] / own[1]:.2f}")
+
+
+def children_seconds() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def peak() -> int:
@@ -253,7 +335,8 @@ def main() -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     options: dict[str, dict[str, Any]] = {
         "many": {"graphs": 200_000, "engines": "local:1,local:2,dask:2", "layers": 3, "functionals": 64, "waves": 128},
-        "huge": {"nodes": 10**7, "edges": 10**8, "rank": 64, "memory": "7GiB", "threads": 2, "checked": 1000},
+        "huge": {"nodes": 10**7, "edges": 10**8, "rank": 64, "memory": "7GiB", "threads": 2, "checked": 1000, "at_a_time": 0},
+        "blocks": {"nodes": 2_500_000, "edges": 10**7, "rank": 64},
         "build": {"nodes": 2_500_000, "edges": 10**7},
         "sampler": {"nodes": 2_500_000, "edges": 10**7},
         "train": {"epochs": 3},
@@ -261,7 +344,7 @@ def main() -> None:
     for name, defaults in options.items():
         command = commands.add_parser(name, help=globals()[name].__doc__)
         for option, value in defaults.items():
-            command.add_argument(f"--{option}", type=type(value), default=value)
+            command.add_argument(f"--{option.replace('_', '-')}", type=type(value), default=value)
     given = vars(parser.parse_args())
     function, place = globals()[given.pop("command")], given.pop("folder")
     if "engines" in given:

@@ -119,7 +119,10 @@ def _dask(function: Callable[..., Any], tasks: Sequence[Task], workers: int, add
             with dask.config.set({"distributed.nanny.pre-spawn-environ": environment}):
                 return Client(n_workers=workers, threads_per_worker=1, dashboard_address=None, set_as_default=False), True
 
-    client, own = start()
+    try:
+        client, own = start()
+    except RuntimeError as error:  # a worker of our own cluster died while it started
+        raise _LostError(str(error).splitlines()[0]) from None
     try:
         if not own or address is not None:
             _warn_of_allocator(client)

@@ -1,6 +1,6 @@
 """Learn from a hundred thousand graphs that never exist at once: a stream, a classifier with landmarks, and how memory stays put.
 
-    python examples/hundred_thousand_graphs.py                    # about ten minutes on two cores, below 2 GiB
+    python examples/hundred_thousand_graphs.py  # minutes
     python examples/hundred_thousand_graphs.py --count 5000       # a first look
 
 Where the graphs fit into memory, ``GraphTensClassifier().fit(graphs, classes)`` does the same in one call: beyond 4,000 graphs it

@@ -55,7 +55,7 @@ class WalkConv(MessagePassing):  # type: ignore[misc]
         cached: keep the walk of the first graph for all further calls, for training on one graph.
         bias: add a learned bias to the output.
         backend: see :func:`graph2tens.low_rank_features`.
-        recompute: less memory in training for more time.
+        recompute: less memory in training for more time, with ``backend="torch"``; the compiled backend keeps no states in any case.
 
     Shapes:
         - **input:** x :math:`(|V|, d)`, dense or sparse (CSR, without gradient), edge_index :math:`(2, |E|)` or whatever

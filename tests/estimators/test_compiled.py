@@ -63,6 +63,6 @@ def test_loops_are_compiled_for_one_type_whatever_they_are_given(options):
     GraphTensFeatures(functionals="exact").fit_transform(graphs)
     GraphTensKernel(walk_length=2).fit_transform(graphs)
     recursion = fixed_order._loops("float32", "int64")
-    used = [recursion.node_levels, recursion.edge_step if options.get("increments", True) else recursion.add_average]
+    used = [recursion.node_levels, recursion.edge_step if options.get("increments", True) else recursion.average]
     loops = [*compiled.VERSIONS.values(), *used, compiled.normalise, compiled.wave, compiled.pool]
     assert [len(loop.dispatcher.signatures) for loop in loops] == [1] * 7

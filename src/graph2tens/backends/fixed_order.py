@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from . import threads
 from .compiling import Compiled, specialised
-from .loops import steps
+from .loops import sparse, steps
 
 Array = NDArray[Any]
 _ALL_ALIKE = np.zeros(0, np.int64)  # no node has an offset of its own
@@ -56,23 +56,22 @@ def walk(
     """
     loops = _loops(a.dtype.name, pattern.col.dtype.name)
     a = np.ascontiguousarray(a)  # or what is flattened below would be a copy
-    graph = steps.Graph(pattern.row_ptr, pattern.col, pattern.probabilities.reshape(-1, 1))
-    f, new, s = np.zeros_like(a), np.empty_like(a), np.empty(0, a.dtype)
-    parts = [steps.Part(first, last, 0, 0) for first, last in _spans(pattern.row_ptr, num_threads)]
+    graph = sparse.Graph(pattern.row_ptr, pattern.col, pattern.probabilities.reshape(-1, 1))
+    f, new, s = np.zeros_like(a), np.empty_like(a), np.empty((0, 1, a.shape[2]), a.dtype)
+    parts = [sparse.Part(first, last, 0, 0, 1) for first, last in _spans(pattern.row_ptr, num_threads)]
 
     def share(loop: Compiled, *arguments: Any) -> None:
         threads.run([partial(loop, part, *arguments) for part in parts])
 
     levels = None if increments else np.empty_like(a)
-    flat = (a.shape[0], a.shape[1] * a.shape[2])
+    nothing = np.empty((0, *a.shape[1:]), a.dtype)
     for t in range(length, 0, -1):
         shift = (a.dtype.type(1 if increments else t) * tau)[None]
         if levels is None:
             share(loops.edge_step, graph, a, shift, coefficients, f, s, new)
         else:
             share(loops.node_levels, _ALL_ALIKE, a, shift, coefficients, f, s, levels)
-            new.fill(0)
-            share(loops.add_average, graph, levels.reshape(flat), new.reshape(flat))
+            share(loops.average, graph, levels, nothing, new)
         f, new = new, f
         if on_step is not None:
             on_step(length - t + 1)
@@ -94,10 +93,10 @@ def _spans(row_ptr: Array, count: int) -> list[tuple[int, int]]:
 class _Loops(NamedTuple):
     edge_step: Compiled
     node_levels: Compiled
-    add_average: Compiled
+    average: Compiled
 
 
 @cache
 def _loops(dtype: str, columns: str) -> _Loops:
-    loops = (steps.edge_step, steps.node_levels, steps.add_average)
+    loops = (steps.edge_step, steps.node_levels, sparse.average)
     return _Loops(*(specialised(loop.py_func, f"fixed {dtype} {columns}") for loop in loops))

@@ -1,8 +1,8 @@
 """The CPU backend: compiled loops over the edges with a hand-written adjoint, as one PyTorch operator.
 
 The loops are in `loops/`, the derivation of the adjoint in docs/notes/adjoint.md. Here their work is shared out to threads: a unit of it
-is a piece of the graph and a block of functionals. Units depend on the graph and the sizes alone, never on the number of threads, so
-results are bitwise equal for any number of them. Between forward and backward only the inputs and the features are kept.
+is a piece of the graph and a block of functionals. Blocks change no number (but see `_Work`), so results are bitwise equal for any number
+of threads. Between forward and backward only the inputs and the features are kept.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from torch import Tensor
 from . import threads
 from .compiling import Compiled, compiled
 from .loops import pieces, units
-from .loops.steps import Graph
+from .loops.sparse import Graph
+from .memory import keep_freed_memory
 from .problem import Problem
 from .projection import project_all
 
@@ -28,6 +29,8 @@ _PIECE = 256  # nodes and edges of a piece in a batch of small graphs: its state
 _WIDE, _NARROW = 128, 32  # functionals of a block: many while states fit the cache, else two of its lines
 _CACHE_BYTES = 2**19
 _WORK_PER_THREAD = 400_000  # additions of a row, about 50 microseconds
+
+keep_freed_memory()
 
 
 def features(problem: Problem) -> Tensor:
@@ -58,11 +61,11 @@ def low_rank_backward(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """Gradients of a, offset, tau, c and p, the last four empty where they are not needed."""
     _, need_offset, need_tau, need_c, need_p = needs
-    work = _Work(a, offset, tau, c, p, batch, row_ptr, col, flags)
+    work = _Work(a, offset, tau, c, p, batch, row_ptr, col, flags, need_p)
     (_, M, R), count = a.shape, work.pieces.size - 1
     da = torch.empty_like(a, memory_format=torch.contiguous_format)
     dc, dtau = a.new_empty(count if need_c else 0, M + 1, R), a.new_empty(count if need_tau and tau.numel() else 0, M, R)
-    dp = a.new_zeros(work.lanes.size - 1 if need_p else 0, col.numel())
+    dp = a.new_zeros(work.lanes.size - 1 if need_p else 0, col.numel(), work.heads)
     wanted = units.Wanted(*(tensor.numpy() for tensor in (da, dc, dtau, dp)))
     work.run("backward", out.contiguous().numpy(), grad.contiguous().numpy(), wanted)
     d_offset = a.new_empty(0)
@@ -72,7 +75,10 @@ def low_rank_backward(
         d_offset = torch.zeros_like(offset).index_add_(0, batch, da) if used else torch.zeros_like(offset)
     d_tau = dtau.sum(0)[: tau.size(0)] if need_tau else a.new_empty(0)
     d_c = dc.sum(0)[1:].clone() if need_c else a.new_empty(0)
-    d_p = dp.view(p.size(1), dp.size(0) // p.size(1), col.numel()).sum(1).T.contiguous() if need_p else a.new_empty(0)
+    # Blocks hold whole heads, or several blocks share one.
+    groups = p.size(1) // work.heads
+    by_group = dp.view(groups, dp.size(0) // groups, *dp.shape[1:]).sum(1)
+    d_p = by_group.transpose(0, 1).reshape(p.shape) if need_p else a.new_empty(0)
     return da, d_offset, d_tau, d_c, d_p
 
 
@@ -80,8 +86,9 @@ class _Work:
     """The arguments of the loops, and how their units are shared out."""
 
     def __init__(
-        self, a: Tensor, offset: Tensor, tau: Tensor, c: Tensor, p: Tensor, batch: Tensor, row_ptr: Tensor, col: Tensor, flags: list[int]
-    ) -> None:
+        self, a: Tensor, offset: Tensor, tau: Tensor, c: Tensor, p: Tensor, batch: Tensor, row_ptr: Tensor, col: Tensor, flags: list[int],
+        sums_over_lanes: bool = False,
+    ) -> None:  # fmt: skip
         length, increments, start, carried = flags
         c = torch.cat([torch.ones_like(c[:1]), c])
         self.inputs = units.Inputs(*(tensor.detach().contiguous().numpy() for tensor in (a, offset, tau, c, batch)))
@@ -91,9 +98,15 @@ class _Work:
         self.pieces: NDArray[np.int64] = self.kernels["pieces"](self.graph.row_ptr, self.graph.col, _PIECE)
         _, M, R = a.shape
         self.per_head = R // p.size(1)
-        fits = np.diff(self.pieces).max() * M * _WIDE * a.element_size() <= _CACHE_BYTES
-        lanes = min(self.per_head, _WIDE if fits else _NARROW)
-        self.lanes = np.append([h * self.per_head + r for h in range(p.size(1)) for r in range(0, self.per_head, lanes)], R)
+        lanes = _WIDE
+        if np.diff(self.pieces).max() * M * _WIDE * a.element_size() > _CACHE_BYTES:
+            # One large piece: each thread gets a block. Only sums over the functionals of a head, the gradient of its probabilities, depend
+            # on blocks, so they must not follow the number of threads where they part a head.
+            parted = sums_over_lanes and self.per_head > _NARROW
+            lanes = _NARROW if parted else max(_NARROW, -(-R // torch.get_num_threads()))
+        self.heads = max([h for h in range(1, p.size(1) + 1) if p.size(1) % h == 0 and h * self.per_head <= lanes], default=1)
+        width = self.heads * self.per_head
+        self.lanes = np.append([left + r for left in range(0, R, width) for r in range(0, width, lanes)], R)
 
     def run(self, kernel: str, *arrays: Any) -> None:
         """Threads own pieces, or blocks of functionals where few pieces make up most of the graph."""

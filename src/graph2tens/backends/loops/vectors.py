@@ -20,9 +20,28 @@ def copy(y, x):  # type: ignore[no-untyped-def]  # pragma: no cover
 
 
 @word
-def set_zero(y):  # type: ignore[no-untyped-def]  # pragma: no cover
+def set_to(y, value):  # type: ignore[no-untyped-def]  # pragma: no cover
     for r in range(y.size):
-        y[r] = 0
+        y[r] = value
+
+
+@word
+def add(y, x):  # type: ignore[no-untyped-def]  # pragma: no cover
+    for r in range(y.size):
+        y[r] += x[r]
+
+
+@word
+def subtract(y, x):  # type: ignore[no-untyped-def]  # pragma: no cover
+    for r in range(y.size):
+        y[r] -= x[r]
+
+
+@word
+def subtract_from(y, x):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """y = x - y."""
+    for r in range(y.size):
+        y[r] = x[r] - y[r]
 
 
 @word
@@ -35,6 +54,13 @@ def set_scaled(y, weight, x):  # type: ignore[no-untyped-def]  # pragma: no cove
 def add_scaled(y, weight, x):  # type: ignore[no-untyped-def]  # pragma: no cover
     for r in range(y.size):
         y[r] += weight * x[r]
+
+
+@word
+def add_two_scaled(y, weight, x, other, z):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """The same bits as `add_scaled` twice, with half the traffic of y."""
+    for r in range(y.size):
+        y[r] = (y[r] + weight * x[r]) + other * z[r]
 
 
 @word
@@ -86,7 +112,14 @@ def set_bracket(y, c, f, C, inner):  # type: ignore[no-untyped-def]  # pragma: n
 def set_innermost(y, c, f, C, highest, s):  # type: ignore[no-untyped-def]  # pragma: no cover
     """y = c f + C highest s, the first bracket from inside."""
     for r in range(y.size):
-        y[r] = c[r] * f[r] + C[r] * (highest[r] * s)
+        y[r] = c[r] * f[r] + C[r] * (highest[r] * s[r])
+
+
+@word
+def set_second_moment(y, xz, x, z, u, v):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """y = (xz - x z) + u v: the mean of a product, from a covariance and two means."""
+    for r in range(y.size):
+        y[r] = (xz[r] - x[r] * z[r]) + u[r] * v[r]
 
 
 @word
@@ -114,20 +147,9 @@ def total(x):  # type: ignore[no-untyped-def]  # pragma: no cover
 @loop
 def fill(y, value):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Whole arrays of any shape; an assignment to ``y[:]`` walks through their indices one by one."""
-    y = y.reshape(y.size)
-    for k in range(y.size):
-        y[k] = value
+    set_to(y.reshape(y.size), value)
 
 
 @loop
 def assign(y, x):  # type: ignore[no-untyped-def]  # pragma: no cover
-    y, x = y.reshape(y.size), x.reshape(x.size)
-    for k in range(y.size):
-        y[k] = x[k]
-
-
-@loop
-def add(y, x):  # type: ignore[no-untyped-def]  # pragma: no cover
-    y, x = y.reshape(y.size), x.reshape(x.size)
-    for k in range(y.size):
-        y[k] += x[k]
+    copy(y.reshape(y.size), x.reshape(x.size))

@@ -53,7 +53,6 @@ def table() -> str:
     for name, words in HEADS.items():
         found, pairs = [100 * run[name] for run in runs], [100 * (run[name] - run["exact"]) for run in runs]
         against = "" if name == "exact" else f"{mean(pairs):+.2f}".replace("-", "\N{MINUS SIGN}")
-        lines.append(
-            f"| {words.format(number)} | {mean(found):.2f} ± {stdev(found):.2f} | {against} | {mean(run[name + '_seconds'] for run in runs):.0f} |"
-        )
+        seconds = mean(run[name + "_seconds"] for run in runs)
+        lines.append(f"| {words.format(number)} | {mean(found):.2f} ± {stdev(found):.2f} | {against} | {seconds:.0f} |")
     return "\n".join(lines)

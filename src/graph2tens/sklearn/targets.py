@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,10 +22,12 @@ def check_targets(y: Any, count: int, name: str = "y") -> NDArray[Any]:
     """`y` as a vector with a class for each of `count` graphs."""
     if y is None:
         raise ValueError(f"`{name}` must hold the class of each graph (got None): fit requires y to be passed, but the target y is None.")
-    if np.ndim(y) > 2 or (np.ndim(y) == 2 and np.shape(y)[1] != 1):
-        raise ValueError(f"`{name}` must hold one class for each of the {count} graphs (got shape {np.shape(y)}, y should be a 1d array).")
-    # before NumPy sees it, which makes the text "nan" of a NaN among texts
-    for place, value in enumerate(y.tolist() if hasattr(y, "tolist") else y):
+    given = y if isinstance(y, Sequence) else np.asarray(y)
+    shape = np.shape(given)
+    if len(shape) > 2 or (len(shape) == 2 and shape[1] != 1):
+        raise ValueError(f"`{name}` must hold one class for each of the {count} graphs (got shape {shape}, y should be a 1d array).")
+    # in a list before NumPy sees it, which makes the text "nan" of a NaN among texts
+    for place, value in enumerate(given if isinstance(given, Sequence) else given.reshape(-1).tolist()):
         if value is None or type(value).__name__ == "NAType" or (isinstance(value, float) and np.isnan(value)):
             raise ValueError(
                 f"`{name}` must hold a class for each graph (got {value!r} for graph {place}, input contains NaN). Leave it out?"

@@ -56,8 +56,10 @@ def test_sums_do_not_depend_on_the_blocks(weights):
     rng = np.random.default_rng(0)
     kernel, y = rng.random((30, 4)), rng.normal(size=(30, 2))
     w = {"equal": np.ones((30, 2)), "holes": (rng.random((30, 2)) > 0.3) * 1.0, "any": rng.random((30, 2))}[weights]
-    once = Sums.zero(4, 2).plus(kernel, y, w)
-    parts = Sums.zero(4, 2).plus(kernel[:7], y[:7], w[:7]) + Sums.zero(4, 2).plus(kernel[7:], y[7:], w[7:])
+    once, parts = Sums.zero(4, 2), Sums.zero(4, 2)
+    once.add(kernel, y, w)
+    parts.add(kernel[:7], y[:7], w[:7])
+    parts.add(kernel[7:], y[7:], w[7:])
     expected = np.einsum("nt,ni,nj->tij", w, kernel, kernel)
     for sums in (once, parts):
         np.testing.assert_allclose(np.broadcast_to(sums.gram, (2, 4, 4)), expected)

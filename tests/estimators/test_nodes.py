@@ -90,7 +90,7 @@ def test_numbers_come_with_error_bars():
 
 
 def test_nine_of_ten_numbers_lie_inside_their_intervals():
-    """Of grids with smooth, rough and random numbers, 20 or 50 of them known, with noise."""
+    """Of grids with smooth, rough and random numbers, 20 or 50 of them known, with noise: on average over draws, for each of them."""
     shares = []
     for side, seed in ((9, 0), (9, 1), (9, 2), (14, 3), (14, 4), (14, 5)):
         rng, nodes = np.random.default_rng(seed), side * side
@@ -101,8 +101,30 @@ def test_nine_of_ten_numbers_lie_inside_their_intervals():
             unknown = rng.random(nodes) > 0.25
             mean, std = GraphTensNodeRegressor(random_state=seed).fit(grid, np.where(unknown, np.nan, truth)).predict(return_std=True)
             shares.append((np.abs(truth - mean)[unknown] < 1.645 * std[unknown]).mean())
-    assert 0.85 < np.mean(shares) < 0.95
+    # one draw of 20 known nodes may miss by much, since its errors are known from 20 errors; their mean may not
+    of_patterns = np.reshape(shares, (-1, 3)).mean(axis=0)
+    assert (np.abs(of_patterns - 0.9) < 0.05).all()
     assert min(shares) > 0.7
+
+
+@pytest.mark.filterwarnings("ignore:attributes of networkx")
+def test_the_graph_of_fit_is_known_again():
+    club, known = karate(), {0: 0, 33: 1}
+    classes = {node: int(club.nodes[node]["club"] == "Officer") for node in club}
+    classifier = GraphTensNodeClassifier(random_state=0).fit(club, known)
+    np.testing.assert_array_equal(classifier.predict(karate()), classifier.predict())
+    np.testing.assert_array_equal(classifier.predict_proba(club), classifier.predict_proba())
+    assert classifier.score(club, classes) == classifier.score(None, classes) > 0.9
+    regressor = GraphTensNodeRegressor(random_state=0).fit(club, known)
+    np.testing.assert_array_equal(regressor.predict(club, return_std=True), regressor.predict(return_std=True))
+    club.remove_edge(0, 1)
+    with pytest.raises(ValueError, match="another graph's have no answer"):
+        classifier.predict(club)
+    adjacency, x, kinds = blocks()
+    y = np.where(np.arange(60) % 7 == 0, kinds, -1)
+    with_attributes = GraphTensNodeClassifier().fit((adjacency, x), y)
+    np.testing.assert_array_equal(with_attributes.decision_function((adjacency, x)), with_attributes.decision_function())
+    assert (with_attributes.decision_function((adjacency, x + 1e-6)) != with_attributes.decision_function()).any()
 
 
 def test_probabilities_of_nodes_agree_with_predictions_and_mean_what_they_say():

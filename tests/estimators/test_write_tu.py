@@ -78,7 +78,8 @@ def test_train_takes_the_folder(tmp_path: Path):
 def test_an_earlier_data_set_leaves_no_files_behind(tmp_path: Path):
     write_tu(tmp_path / "mine", read_networkx(molecules(), node_label="element"), [0, 1] * 4)
     write_tu(tmp_path / "mine", [nx.path_graph(3), nx.path_graph(4)])
-    assert sorted(path.name for path in (tmp_path / "mine").iterdir()) == ["mine_A.txt", "mine_graph_indicator.txt", "mine_readme.txt"]
+    left = [f"mine_{kind}" for kind in ("A.txt", "graph_indicator.txt", "numbers.json", "readme.txt")]
+    assert sorted(path.name for path in (tmp_path / "mine").iterdir()) == left
 
 
 def test_weights_become_attributes_and_self_loops_are_refused(tmp_path: Path):
@@ -91,3 +92,33 @@ def test_weights_become_attributes_and_self_loops_are_refused(tmp_path: Path):
     nx.set_node_attributes(mixed[0], "C", "label")
     with pytest.raises(ValueError, match="graph 1 of `graphs` must have labels"):
         write_tu(tmp_path / "other", mixed)
+
+
+def test_labels_keep_the_numbers_of_another_folder(tmp_path: Path):
+    def atoms(text: str) -> nx.Graph:
+        graph = nx.path_graph(len(text))
+        nx.set_node_attributes(graph, dict(enumerate(text)), "label")
+        return graph
+
+    write_tu(tmp_path / "mine", [atoms("CNO"), atoms("CC")], ["toxic", "harmless"])
+    alone = write_tu(tmp_path / "alone", [atoms("NOF")])
+    others = write_tu(tmp_path / "others", [atoms("NOF")], ["toxic"], like=tmp_path / "mine")
+    assert (alone / "alone_node_labels.txt").read_text().split() == ["1", "2", "0"]
+    assert (others / "others_node_labels.txt").read_text().split() == ["1", "2", "3"]  # fluorine is new, so it comes last
+    assert (others / "others_graph_labels.txt").read_text().split() == ["1"]
+    assert "Labels of nodes: 0 is C, 1 is N, 2 is O, 3 is F" in (others / "others_readme.txt").read_text()
+    again = write_tu(tmp_path / "again", [atoms("FC")], like=others)
+    assert (again / "again_node_labels.txt").read_text().split() == ["3", "0"]
+
+
+def test_what_is_wrong_with_another_folder_is_named(tmp_path: Path):
+    graph = nx.path_graph(2)
+    with pytest.raises(ValueError, match="`like` must be a folder that write_tu has written"):
+        write_tu(tmp_path / "mine", [graph], like=tmp_path / "nowhere")
+    (tmp_path / "odd").mkdir()
+    (tmp_path / "odd" / "odd_numbers.json").write_text('{"Classes": [1]}')
+    with pytest.raises(ValueError, match="no lists of texts"):
+        write_tu(tmp_path / "mine", [graph], like=tmp_path / "odd")
+    nx.set_node_attributes(graph, {0: "1", 1: 1}, "label")
+    with pytest.raises(ValueError, match="'1' of two types"):
+        write_tu(tmp_path / "mine", [graph])

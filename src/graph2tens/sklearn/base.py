@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from ..checks import check_integer
 from .heads.landmark_gp import blocks
 from .inputs import OneGraph, as_graphs
+from .targets import has_labels
 
 EXACT = 4000  # graphs up to which kernels are exact, if nothing else is asked for
-LANDMARKS = 1500  # graphs that stand for all others beyond
+LANDMARKS = 3000  # graphs that stand for all others beyond
+LANDMARKS_OF_SEVERAL = 1500  # the same for several labels or targets: each that has its own holes has a matrix of its own
 GRAPHS = 2048  # whose features exist at a time
 
 
@@ -41,10 +43,12 @@ class WithFeatures(GraphInput):
         super().set_params(**params)  # type: ignore[misc]
         return self
 
-    def _landmarks(self, count: int | None) -> int | None:
-        """The number of landmarks for `count` graphs (None: for a stream), or None for the exact kernel."""
+    def _landmarks(self, count: int | None, y: Any) -> int | None:
+        """The number of landmarks for `count` graphs (None: for a stream) and answers `y`, or None for the exact kernel."""
         if isinstance(self.landmarks, str) and self.landmarks == "auto":
-            return LANDMARKS if count is None or count > EXACT else None
+            if count is not None and count <= EXACT:
+                return None
+            return LANDMARKS_OF_SEVERAL if has_labels(y) else LANDMARKS
         if self.landmarks is None:
             return None
         return check_integer(self.landmarks, "landmarks", 1, ", 'auto' or None for the exact kernel")

@@ -33,7 +33,7 @@ class GraphTensClassifier(WithFeatures, ClassifierMixin, BaseEstimator):  # type
             `random_state` and `n_jobs` are those of the classifier unless it has its own. Give ``features=GraphTensFeatures()`` to
             search over its arguments: ``GridSearchCV(GraphTensClassifier(GraphTensFeatures()), {"features__degree": [1, 2]})``.
         landmarks: None for the exact kernel; a number for least squares with as many landmarks; ``"auto"``: None up to 4,000 graphs,
-            1,500 beyond.
+            3,000 beyond, 1,500 for several labels.
         gamma: candidates for the width of the kernel; None for those of the head.
         C, validation, refit, tol: of the SVM, see :class:`ValidatedSVC`.
         class_weight: of the head.
@@ -85,7 +85,7 @@ class GraphTensClassifier(WithFeatures, ClassifierMixin, BaseEstimator):  # type
         """
         self._check_candidates()  # before the features are computed, which takes time
         graphs = as_graphs(X)
-        several, landmarks = has_labels(y), self._landmarks(len(graphs))
+        several, landmarks = has_labels(y), self._landmarks(len(graphs), y)
         answers = check_labels(y, len(graphs)) if several else check_targets(y, len(graphs))
         warn_of_rare(answers)
         made = own_features(self).fit(graphs)
@@ -117,7 +117,7 @@ class GraphTensClassifier(WithFeatures, ClassifierMixin, BaseEstimator):  # type
         if not hasattr(getattr(self, "head_", None), "partial_fit"):  # a fit with all graphs cannot go on
             self._check_candidates()
             self.features_ = own_features(self).fit(graphs)
-            self.head_ = self._least_squares(self._landmarks(None))
+            self.head_ = self._least_squares(self._landmarks(None, y))
         self.head_.partial_fit(self.features_.transform(graphs), y, classes, groups=getattr(self.features_, "column_groups_", None))
         self.classes_ = self.head_.classes_
         return self

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,7 +32,8 @@ class Encoder:
         labels: values of 2, or None where graphs have no labels.
         degrees: the columns of :func:`~graph2tens.datasets.tu.degree_attributes` that occur in the training graphs; empty if not wanted.
         edge_scaler, edge_labels: the same for 4.
-        handle_unknown: "error" or "ignore", for labels that the training graphs do not have; "ignore" gives them no indicator.
+        handle_unknown: "error" or "ignore", for labels that the training graphs do not have; "ignore" gives them no indicator, and
+            warns.
     """
 
     scaler: AttributeScaler | None
@@ -67,6 +69,9 @@ class Encoder:
 
     def transform(self, graphs: Sequence[OneGraph], first: int = 0) -> list[NDArray[np.float32]]:
         """x of every graph, (n, number of columns) float32. Each depends on its own graph alone, to the last bit."""
+        if self.handle_unknown == "ignore":
+            _warn_of_unknown([graph.labels for graph in graphs], self.labels, "labels")
+            _warn_of_unknown([graph.edge_labels for graph in graphs], self.edge_labels, "edge labels")
         return [self._one(graph, f"graph {place} of `X`") for place, graph in enumerate(graphs, first)]
 
     def _one(self, graph: OneGraph, where: str) -> NDArray[np.float32]:
@@ -132,6 +137,16 @@ def _values(lists: Iterable[list[Hashable] | None], name: str) -> tuple[Hashable
         return tuple(sorted(values))  # type: ignore[type-var]
     except TypeError:  # labels of several types
         return tuple(sorted(values, key=lambda value: (type(value).__name__, repr(value))))
+
+
+def _warn_of_unknown(lists: Iterable[list[Hashable] | None], known: tuple[Hashable, ...] | None, name: str) -> None:
+    """A label that was spelt or numbered otherwise in training would be passed over, and nobody would know why answers are poor."""
+    if known is None:
+        return
+    new = {label for labels in lists for label in labels or ()}.difference(known)
+    if new:
+        shown = ", ".join(sorted(map(repr, new))[:5]) + (", .." if len(new) > 5 else "")
+        warnings.warn(f"the {name} {shown} occur in no training graph and are ignored; handle_unknown='error' refuses them.", stacklevel=2)
 
 
 def _scaler(table: Floats | None) -> AttributeScaler | None:

@@ -60,7 +60,7 @@ class GraphTensFeatures(GraphInput, TransformerMixin, BaseEstimator):  # type: i
             edges, these follow the graph's own).
         layer_decay: how much less a layer counts than the one before it, for kernels and heads: the attributes' columns together have
             weight 1, outputs and waves of layer l together :math:`\text{layer\_decay}^{l-1}` each. None lets all columns count alike.
-        handle_unknown: ``"ignore"`` (no indicator) or ``"error"``, for labels that occur in no training graph.
+        handle_unknown: ``"ignore"`` (no indicator, and a warning) or ``"error"``, for labels that occur in no training graph.
         batch_size: nodes that are worked on at a time, by one job.
         n_jobs: threads; None is 1, -1 is all cores.
         random_state: an integer makes the functionals reproducible.

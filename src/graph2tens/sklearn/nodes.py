@@ -8,6 +8,7 @@ nodes, and its answers are spread along the edges.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -71,7 +72,7 @@ class _OnNodes(GraphInput, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"`spreading` must be None or lie in [0, 1) (got {self.spreading!r}).")
         candidates(self.noise, "noise")
         one = self._read(graph)
-        self.nodes_ = node_names(graph, one.num_nodes)
+        self.nodes_, self.fingerprint_ = node_names(graph, one.num_nodes), fingerprint(one)
         self.kind_ = self._kind(one) if self.attributes == "auto" else self.attributes
         self.steps_ = STEPS[self.kind_] if self.walk_length is None else self.walk_length
         self.encoder_ = Encoder.fit([one], degree_attribute=False, handle_unknown="ignore") if self.kind_ == "numbers" else None
@@ -168,11 +169,14 @@ class _OnNodes(GraphInput, BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _all(self, graph: Any) -> Matrix:
+        one = self._other(graph)
+        return self.predictions_ if one is None else self._spread(one, self._predict(self._describe(one, own=False)))
+
+    def _other(self, graph: Any) -> OneGraph | None:
+        """`graph`, or None if it is the one of :meth:`fit`, of which more is known than of any other."""
         check_is_fitted(self, "predictions_")
-        if graph is None:
-            return self.predictions_
-        one = self._read(graph)
-        return self._spread(one, self._predict(self._describe(one, own=False)))
+        one = None if graph is None else self._read(graph)
+        return None if one is None or fingerprint(one) == self.fingerprint_ else one
 
     def _named(self, values: Any, graph: Any, by_name: bool) -> Any:
         if not by_name:
@@ -225,7 +229,7 @@ class GraphTensNodeClassifier(_OnNodes, ClassifierMixin):  # type: ignore[misc]
         return self
 
     def predict(self, graph: Any = None, *, by_name: bool = False) -> Any:
-        """The class of each node of the graph of :meth:`fit`, or of another graph; in its order, or as a dictionary by name."""
+        """The class of each node of the graph of :meth:`fit`, given or not, or of another; in its order, or as a dictionary by name."""
         answers = self._all(graph)
         return self._named(self.classes_[answers.argmax(axis=1)], graph, by_name)
 
@@ -294,7 +298,8 @@ class GraphTensNodeRegressor(_OnNodes, RegressorMixin):  # type: ignore[misc]
         values = self._named(self._all(graph)[:, 0], graph, by_name)
         if not return_std:
             return values
-        std = self.own_std_ if graph is None else self._std(self._describe(self._read(graph), own=False))[:, 0]
+        other = self._other(graph)
+        std = self.own_std_ if other is None else self._std(self._describe(other, own=False))[:, 0]
         return values, self._named(std, graph, by_name)
 
     def score(self, graph: Any, y: Any, sample_weight: Any = None) -> float:
@@ -304,6 +309,13 @@ class GraphTensNodeRegressor(_OnNodes, RegressorMixin):  # type: ignore[misc]
 
     def _spreading(self) -> float:
         return float(self.spreading or 0)
+
+
+def fingerprint(graph: OneGraph) -> str:
+    """Of all that is read of a graph, so that the graph of `fit` is known again."""
+    parts = [graph.edges, graph.weights, np.zeros(0) if graph.attributes is None else graph.attributes]
+    labels = repr((graph.num_nodes, graph.labels)).encode()
+    return hashlib.sha256(b"".join([labels, *(np.ascontiguousarray(part).tobytes() for part in parts)])).hexdigest()
 
 
 def hiding_places(classes: NDArray[np.int64]) -> NDArray[np.int64]:

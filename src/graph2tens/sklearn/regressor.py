@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .base import LANDMARKS, WithFeatures, in_blocks, learn_in_blocks
+from .base import WithFeatures, in_blocks, learn_in_blocks
 from .features import GraphTensFeatures, own_features
 from .heads.distances import candidates
 from .heads.landmark_gp import LandmarkGP
@@ -28,7 +28,8 @@ class GraphTensRegressor(WithFeatures, RegressorMixin, BaseEstimator):  # type: 
         features: the transformer; by default ``GraphTensFeatures()``. Any transformer of lists of graphs will do. Its
             `random_state` and `n_jobs` are those of the regressor unless it has its own.
         landmarks: None for the exact kernel of all graphs; a number for the approximation of :class:`LandmarkGP` with as many landmarks, in
-            time and memory linear in the graphs; ``"auto"``: None up to 4,000 graphs, 1,500 beyond.
+            time and memory linear in the graphs; ``"auto"``: None up to 4,000 graphs, 3,000 beyond,
+            1,500 for several targets.
         gamma, noise: candidates for width and noise, see :class:`ValidatedGP`.
         n_jobs: threads of the features; None is 1, -1 is all cores.
         random_state: an integer makes everything reproducible.
@@ -73,7 +74,7 @@ class GraphTensRegressor(WithFeatures, RegressorMixin, BaseEstimator):  # type: 
         self._check_candidates()  # before the features are computed, which takes time
         graphs = as_graphs(X)
         targets, single = check_numbers(y, len(graphs))
-        landmarks = self._landmarks(len(graphs))
+        landmarks = self._landmarks(len(graphs), y)
         made = own_features(self).fit(graphs)
         groups = getattr(made, "column_groups_", None)
         table_val = None if X_val is None else made.transform(X_val)
@@ -98,7 +99,7 @@ class GraphTensRegressor(WithFeatures, RegressorMixin, BaseEstimator):  # type: 
         if not hasattr(getattr(self, "head_", None), "partial_fit"):  # a fit with all graphs cannot go on
             self._check_candidates()
             self.features_ = own_features(self).fit(graphs)
-            self.head_ = self._with_landmarks(self._landmarks(None) or LANDMARKS)
+            self.head_ = self._with_landmarks(self._landmarks(None, y))
         self.head_.partial_fit(self.features_.transform(graphs), y, groups=getattr(self.features_, "column_groups_", None))
         return self
 
@@ -115,7 +116,7 @@ class GraphTensRegressor(WithFeatures, RegressorMixin, BaseEstimator):  # type: 
         for name in ("gamma", "noise"):
             candidates(getattr(self, name), name)
 
-    def _with_landmarks(self, landmarks: int) -> LandmarkGP:
+    def _with_landmarks(self, landmarks: Any) -> LandmarkGP:
         return LandmarkGP(landmarks, gamma=self.gamma, noise=self.noise, random_state=self.random_state)
 
     def __sklearn_tags__(self) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.metrics import accuracy_score, r2_score
+from sklearn.metrics import r2_score
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
@@ -21,10 +21,21 @@ def check_targets(y: Any, count: int, name: str = "y") -> NDArray[Any]:
     """`y` as a vector with a class for each of `count` graphs."""
     if y is None:
         raise ValueError(f"`{name}` must hold the class of each graph (got None): fit requires y to be passed, but the target y is None.")
+    if np.ndim(y) > 2 or (np.ndim(y) == 2 and np.shape(y)[1] != 1):
+        raise ValueError(f"`{name}` must hold one class for each of the {count} graphs (got shape {np.shape(y)}, y should be a 1d array).")
+    # before NumPy sees it, which makes the text "nan" of a NaN among texts
+    for place, value in enumerate(y.tolist() if hasattr(y, "tolist") else y):
+        if value is None or type(value).__name__ == "NAType" or (isinstance(value, float) and np.isnan(value)):
+            raise ValueError(
+                f"`{name}` must hold a class for each graph (got {value!r} for graph {place}, input contains NaN). Leave it out?"
+            )
     classes: NDArray[Any] = column_or_1d(y, warn=True)
-    check_classification_targets(classes)
     if len(classes) != count:
         raise ValueError(f"`{name}` must hold one class for each of the {count} graphs (got {len(classes)}).")
+    try:
+        check_classification_targets(classes)
+    except ValueError as error:
+        raise ValueError(f"`{name}` must hold classes (got numbers such as {classes[0]!r}). Did you mean a regressor? {error}") from None
     return classes
 
 
@@ -86,6 +97,8 @@ def warn_of_rare(y: NDArray[Any]) -> None:
     """Say which class (y of one dimension) or which value of a label (of two) has too few graphs to be learnt and judged."""
     if y.ndim == 1:
         classes, counts = np.unique(y, return_counts=True)
+        if classes.size == 1:
+            warnings.warn(f"`y` holds one class only, {classes[0]!r}: there is nothing to learn, it will be every answer.", stacklevel=3)
         named = [f"class {value!r}" for value in classes[counts == 1].tolist()] if classes.size > 1 else []
         what = "has one member only, so it cannot be learnt from and checked on at once"
     else:
@@ -100,7 +113,8 @@ def warn_of_rare(y: NDArray[Any]) -> None:
 def share_right(y: Any, predicted: NDArray[Any], sample_weight: Any = None) -> float:
     """The share of right answers: of classes, or of several labels where they are known."""
     if predicted.ndim == 1:
-        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
+        right = check_targets(y, len(predicted)) == predicted
+        return float(np.average(right, weights=sample_weight))
     labels = check_labels(y, len(predicted))
     weight = ~np.isnan(labels) * (1.0 if sample_weight is None else np.asarray(sample_weight)[:, None])
     return float(((labels == predicted) * weight).sum() / weight.sum())

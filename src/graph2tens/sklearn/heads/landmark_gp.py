@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -19,6 +20,7 @@ from .regression import GAMMAS, NOISES, ROWS, Regression, row_weights
 
 FIRST = 4096  # rows of the first block, which fixes scale, landmarks and width
 HELD_OUT = 2048  # rows to choose by, at most
+CHOOSING = 1000  # landmarks with which the width is chosen: the order of widths is seen with few, and time grows with their cube
 ENOUGH = 20  # known rows of every target in the first block, as far as there are
 
 
@@ -46,7 +48,7 @@ class LandmarkGP(Regression):
 
     def __init__(
         self,
-        n_landmarks: int = 1500,
+        n_landmarks: int = 3000,
         *,
         gamma: float | Sequence[float] = GAMMAS,
         noise: float | Sequence[float] = NOISES,
@@ -101,7 +103,7 @@ class LandmarkGP(Regression):
         means, variances = (np.empty((len(X), self.spread_.size)) for _ in range(2))
         for start in range(0, len(X), ROWS):
             some = slice(start, start + ROWS)
-            kernel = self._kernel(self.standardiser_.transform(X[some]))
+            kernel = self._across(self.standardiser_.transform(X[some]))
             for columns, spectrum in self.spectra_ or ():
                 means[some, columns], found = spectrum.predict(kernel, self.choice_.noise[columns])
                 variances[some, columns] = self.choice_.scale[columns] * found
@@ -133,37 +135,46 @@ class LandmarkGP(Regression):
         inside = squared_distances(self.landmarks_, exact=True)
         self.unit_ = typical(inside)
         self.scores_: list[dict[str, float]] = []
-        best: Any = None
-        for gamma in gammas:
-            self.gamma_, self.whitener_ = gamma, Whitener.of(rational(gamma / self.unit_, inside))
-            self.sums_ = self._sum(table[order], y[order], weights[order])
-            merit = float(self._choose().merit.mean())
-            if best is None or merit > best[0]:
-                best = merit, gamma, self.whitener_, self.sums_
-        _, self.gamma_, self.whitener_, self.sums_ = best
+        self.gamma_ = self._width(gammas, inside, table[order[:FIRST]], y[order[:FIRST]], weights[order[:FIRST]])
+        self.whitener_, self.sums_ = Whitener.of(self._kernel(inside)), Sums.zero(len(inside), y.shape[1])
+        self._add_to(self.sums_, table[order], y[order], weights[order])
         self.n_rows_ = len(X)
 
+    def _width(self, gammas: Sequence[float], inside: Matrix, table: Floats, y: Matrix, weights: Matrix) -> float:
+        """The one that predicts the rows held out best, from some rows and some landmarks."""
+        if len(gammas) == 1:
+            return gammas[0]
+        inside = inside[:CHOOSING, :CHOOSING]
+        across, aside = (squared_distances(some, self.landmarks_[:CHOOSING], exact=True) for some in (table, self.held_[0]))
+        merits = []
+        for self.gamma_ in gammas:
+            sums = Sums.zero(len(inside), y.shape[1])
+            sums.add(self._kernel(across), y, weights)
+            merits.append(float(self._choose(Whitener.of(self._kernel(inside)), sums, self._kernel(aside)).merit.mean()))
+        return gammas[int(np.argmax(merits))]
+
     def _add(self, X: Floats, targets: Matrix, weights: Matrix) -> None:
-        self.sums_ += self._sum(self.standardiser_.transform(X), self._scaled(targets, len(X), "y"), weights)
+        self._add_to(self.sums_, self.standardiser_.transform(X), self._scaled(targets, len(X), "y"), weights)
         self.n_rows_ += len(X)
 
-    def _sum(self, table: Floats, y: Matrix, weights: Matrix) -> Sums:
-        sums = Sums.zero(len(self.landmarks_), y.shape[1])
+    def _add_to(self, sums: Sums, table: Floats, y: Matrix, weights: Matrix) -> None:
         for start in range(0, len(table), ROWS):
             some = slice(start, start + ROWS)
-            sums = sums.plus(self._kernel(table[some]), y[some], weights[some])
-        return sums
+            sums.add(self._across(table[some]), y[some], weights[some])
 
-    def _kernel(self, table: Floats) -> Matrix:
-        return rational(self.gamma_ / self.unit_, squared_distances(table, self.landmarks_, exact=True))
+    def _across(self, table: Floats) -> Matrix:
+        """The kernel of rows with the landmarks."""
+        return self._kernel(squared_distances(table, self.landmarks_, exact=True))
 
-    def _choose(self) -> Choice:
-        """The best noise of every target, by the rows held out."""
-        table, y, _ = self.held_
-        kernel, noises = self._kernel(table), np.array(candidates(self.noise, "noise"))
+    def _kernel(self, distances: Matrix) -> Matrix:
+        return rational(self.gamma_ / self.unit_, distances)
+
+    def _choose(self, whitener: Whitener, sums: Sums, kernel: Matrix) -> Choice:
+        """The best noise of every target, by the rows held out, whose kernel with the landmarks is given."""
+        y, noises = self.held_[1], np.array(candidates(self.noise, "noise"))
         merits, scale, noise, error = (np.empty(y.shape[1]) for _ in range(4))
         choice = Choice(merits, scale, noise, error, np.empty_like(y))
-        for columns, spectrum in self._spectra(self.sums_):
+        for columns, spectrum in self._spectra(whitener, sums):
             errors = spectrum.held_out(kernel, y[:, columns], noises)
             found, each = errors.judge(), np.arange(columns.size)
             merit = found.merit(self.criterion)
@@ -180,17 +191,20 @@ class LandmarkGP(Regression):
     def _solve(self) -> None:
         """Choose the noise again, now that there are more rows, then learn from the rows held out too."""
         table, y, weights = self.held_
-        self.choice_ = self._choose()
+        self.choice_ = self._choose(self.whitener_, self.sums_, self._across(table))
         self.noise_, self.rmse_ = self._shaped(self.choice_.noise), self._shaped(self.choice_.error * self.spread_)
         self.left_out_, self.left_out_targets_ = (
             self._shaped(self.shift_ + self.spread_ * values) for values in (self.choice_.left_out, y)
         )
-        sums = self.sums_ if weights is None else self.sums_ + self._sum(table, y, weights)
-        self.spectra_ = self._spectra(sums)
+        sums = self.sums_
+        if weights is not None:
+            sums = copy.deepcopy(sums)  # rows to come are chosen for without those held out
+            self._add_to(sums, table, y, weights)
+        self.spectra_ = self._spectra(self.whitener_, sums)
 
-    def _spectra(self, sums: Sums) -> list[tuple[Integers, LandmarkSpectrum]]:
+    def _spectra(self, whitener: Whitener, sums: Sums) -> list[tuple[Integers, LandmarkSpectrum]]:
         """With the targets that they belong to: all, or one each."""
-        spectra = self.whitener_.solve(sums)
+        spectra = whitener.solve(sums)
         targets = np.arange(self.spread_.size)
         return list(zip([targets] if len(spectra) == 1 else targets[:, None], spectra, strict=True))
 

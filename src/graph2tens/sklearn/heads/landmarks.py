@@ -17,9 +17,9 @@ from .gaussian_process import Errors, Matrix, same_rows
 NEGLIGIBLE = 1e-9  # share of the largest eigenvalue below which directions of the landmarks are noise of rounding
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Sums:
-    """What is known of the rows so far.
+    """What is known of the rows so far; :meth:`add` changes it, since a copy for every block of rows would take as long as the sums.
 
     Attributes:
         gram: (1, m, m) while all targets have had the same weights in every row, (T, m, m) after that.
@@ -33,18 +33,17 @@ class Sums:
     def zero(cls, landmarks: int, targets: int) -> Sums:
         return cls(np.zeros((1, landmarks, landmarks)), np.zeros((landmarks, targets)))
 
-    def plus(self, kernel: Matrix, y: Matrix, weights: Matrix) -> Sums:
-        """With rows whose kernel with the landmarks is (q, m), their targets (q, T), and weights (q, T), 0 where a target is unknown."""
+    def add(self, kernel: Matrix, y: Matrix, weights: Matrix) -> None:
+        """Rows whose kernel with the landmarks is (q, m), their targets (q, T), and weights (q, T), 0 where a target is unknown."""
         groups = list(same_rows(weights))
-        targets = self.product.shape[1]
-        gram = self.gram.copy() if len(groups) == 1 else np.broadcast_to(self.gram, (targets, *self.gram.shape[1:])).copy()
+        if len(groups) > 1 and len(self.gram) == 1:
+            self.gram = np.repeat(self.gram, weights.shape[1], axis=0)
         for rows, columns in groups:
             scaled = np.sqrt(weights[rows, columns[0]])[:, None] * kernel[rows]
-            gram[columns if len(gram) > 1 else slice(None)] += scaled.T @ scaled
-        return Sums(gram, self.product + kernel.T @ np.nan_to_num(weights * y))
-
-    def __add__(self, other: Sums) -> Sums:
-        return Sums(self.gram + other.gram, self.product + other.product)  # (1, ..) and (T, ..) broadcast
+            found = scaled.T @ scaled
+            for place in columns if len(self.gram) > 1 else (0,):
+                self.gram[place] += found
+        self.product += kernel.T @ np.nan_to_num(weights * y)
 
 
 @dataclass(frozen=True, eq=False)

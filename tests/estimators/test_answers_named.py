@@ -1,0 +1,81 @@
+"""What is wrong or odd about the answers and labels given to estimators is named, in our own words."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from graph2tens.sklearn import GraphTensClassifier, GraphTensFeatures, GraphTensRegressor
+
+FEATURES = GraphTensFeatures(n_layers=1, n_functionals=4, n_waves=4)
+
+
+def atoms(letters: Sequence[str]) -> nx.Graph:
+    graph = nx.path_graph(len(letters))
+    nx.set_node_attributes(graph, dict(enumerate(letters)), "label")
+    return graph
+
+
+GRAPHS = [atoms("C" * n + "O") for n in range(2, 8)] + [atoms("C" * n + "N") for n in range(2, 8)]
+CLASSES = ["acid"] * 6 + ["base"] * 6
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        ([*CLASSES[:-1], None], "got None for graph 11"),
+        ([*CLASSES[:-1], float("nan")], "got nan for graph 11"),
+        (np.array([0.0] * 6 + [1.0] * 5 + [np.nan]), "got nan for graph 11"),
+        (np.linspace(0, 1, 12), "must hold classes .got numbers such as .*Did you mean a regressor"),
+        (np.zeros((12, 1, 1)), r"one class for each of the 12 graphs .got shape \(12, 1, 1\)"),
+    ],
+)
+def test_classes_that_are_none_are_named(y, message):
+    with pytest.raises(ValueError, match=f"`y` must hold .*{message}|{message}"):
+        GraphTensClassifier(FEATURES).fit(GRAPHS, y)
+
+
+def test_one_class_only_is_a_warning():
+    with pytest.warns(UserWarning, match="one class only, .*'acid'"):
+        classifier = GraphTensClassifier(FEATURES, random_state=0).fit(GRAPHS, ["acid"] * 12)
+    assert set(classifier.predict(GRAPHS)) == {"acid"}
+
+
+def test_scores_want_a_class_for_each_graph():
+    classifier = GraphTensClassifier(FEATURES, random_state=0).fit(GRAPHS, CLASSES)
+    assert classifier.score(GRAPHS, CLASSES) == np.mean(classifier.predict(GRAPHS) == np.array(CLASSES))
+    weight = np.arange(12)
+    right = classifier.predict(GRAPHS) == np.array(CLASSES)
+    assert classifier.score(GRAPHS, CLASSES, weight) == pytest.approx((right * weight).sum() / weight.sum())
+    with pytest.raises(ValueError, match=r"one class for each of the 12 graphs \(got 5"):
+        classifier.score(GRAPHS, CLASSES[:5])
+
+
+@pytest.mark.parametrize("estimator", [GraphTensClassifier, GraphTensRegressor])
+def test_labels_that_no_training_graph_has_are_named(estimator):
+    y = CLASSES if estimator is GraphTensClassifier else np.arange(12.0)
+    fitted = estimator(FEATURES, random_state=0).fit(GRAPHS, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fitted.predict(GRAPHS)
+    with pytest.warns(UserWarning, match="the labels 'Br', 'F' occur in no training graph and are ignored"):
+        fitted.predict([atoms(["C", "F"]), atoms(["C", "Br", "O"])])
+    strict = estimator(GraphTensFeatures(n_layers=1, n_functionals=4, n_waves=4, handle_unknown="error"), random_state=0).fit(GRAPHS, y)
+    with pytest.raises(ValueError, match="which no training graph has"):
+        strict.predict([atoms(["F"])])
+
+
+def test_labels_of_edges_are_named_too():
+    graphs = [atoms("CO"), atoms("CCO")]
+    for graph in graphs:
+        nx.set_edge_attributes(graph, "single", "label")
+    other = atoms("CO")
+    nx.set_edge_attributes(other, "double", "label")
+    for edges in ("nodes", "mean"):
+        features = GraphTensFeatures(n_layers=1, n_functionals=4, n_waves=4, edges=edges).fit(graphs)
+        with pytest.warns(UserWarning, match="labels .*'double'.* occur in no training graph"):
+            features.transform([other])

@@ -40,6 +40,13 @@ def test_two_values_that_name_classes_are_classes(tmp_path, values, classes):
     assert data.classes == [classes]
 
 
+def test_upper_and_lower_case_make_no_classes(tmp_path):
+    data = read(table(tmp_path, ["Yes", "no", "yes", "yes"] * 10))
+    assert data.classes == [["no", "yes"]]
+    assert "y: 'Yes' and 'yes' are taken as one class." in data.report
+    assert data.y[:4, 0].tolist() == [1, 0, 1, 1]
+
+
 @pytest.mark.parametrize("values", [[1, 2, 3], [0.5, 1], [0, 2], [-1, 0, 1]])
 def test_other_numbers_are_numbers(tmp_path, values):
     assert read(table(tmp_path, values * 20)).task == "regression"

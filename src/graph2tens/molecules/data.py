@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -73,7 +74,7 @@ def measured(table: Table, molecules: Molecules, targets: Sequence[str], task: s
     report = describe(table, molecules)
     columns, classes = [], []
     for name in targets:
-        values, names = _classes(table, name, len(targets)) if task == "classification" else (_numbers(table, name, report), [])
+        values, names = _classes(table, name, len(targets), report) if task == "classification" else (_numbers(table, name, report), [])
         columns.append(values)
         classes.append(names)
     y = np.stack(columns, axis=1)[molecules.rows]
@@ -144,10 +145,19 @@ def _numbers(table: Table, name: str, report: list[str]) -> NDArray[np.float64]:
     return values
 
 
-def _classes(table: Table, name: str, count: int) -> tuple[NDArray[np.float64], list[str]]:
+def _classes(table: Table, name: str, count: int, report: list[str]) -> tuple[NDArray[np.float64], list[str]]:
     texts = [text.strip() for text in table.column(name, "--target")]
     texts = [{"0.0": "0", "1.0": "1", "-1.0": "-1", "2.0": "2"}.get(text, text) for text in texts]
-    names = sorted({text for text in texts if text.lower() not in MISSING})
+    spellings: dict[str, Counter[str]] = {}
+    for text in texts:
+        if text.lower() not in MISSING:
+            spellings.setdefault(text.casefold(), Counter())[text] += 1
+    usual = {folded: found.most_common(1)[0][0] for folded, found in spellings.items()}
+    for found in spellings.values():
+        if len(found) > 1:
+            report.append(f"{name}: {' and '.join(map(repr, sorted(found)))} are taken as one class.")
+    texts = [usual.get(text.casefold(), text) for text in texts]
+    names = sorted(usual.values())
     if len(names) > MANY_CLASSES:
         comma = sum(text.count(",") == 1 and text.replace(",", ".").lstrip("-").replace(".", "", 1).isdigit() for text in names)
         repair = "Write numbers with a point, not a comma." if comma > len(names) // 2 else "Is it a number? Then say --task regression."

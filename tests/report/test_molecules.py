@@ -51,6 +51,11 @@ def test_page_shows_what_was_recorded_and_skips_what_is_no_record(tmp_path):
     assert "+0.150 ± 0.100 (2)" in text
 
 
+def test_what_is_not_as_the_defaults_have_it_is_told():
+    [hiv] = contests([run("chemprop 2.3.1, 10 epochs", 0, 0.7, set_="HIV", metric="AUROC")])
+    assert hiv.score("chemprop") == "0.700 (1, 10 epochs)"
+
+
 def test_without_records_there_is_no_section():
     assert molecules([]) is None
     assert 'id="molecules"' not in render(collect(study_records()))

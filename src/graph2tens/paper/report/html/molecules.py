@@ -18,7 +18,8 @@ from .. import words
 
 FILE = Path("molecules") / "runs.jsonl"
 OURS = "graph2tens"
-RIVALS = {"chemprop": "chemprop", "Morgan + forest": "Morgan counts, random forest", "Morgan + GP": "Morgan counts, Tanimoto GP"}
+CHEMPROP = "chemprop"  # its version follows, then what is not as its defaults have it
+RIVALS = {"chemprop": CHEMPROP, "Morgan + forest": "Morgan counts, random forest", "Morgan + GP": "Morgan counts, Tanimoto GP"}
 TEXTS, NUMBERS = ("set", "split", "method", "metric"), ("number", "score", "processor_seconds")
 Run = Mapping[str, Any]
 
@@ -39,7 +40,9 @@ class Contest:
             return words.DASH
         scores = [run["score"] for run in runs]
         around = f" ± {stdev(scores):.3f}" if len(scores) > 1 else ""
-        return f"{mean(scores):.3f}{around} ({len(scores)})"
+        changed = {run["method"].partition(", ")[2] for run in runs} if RIVALS.get(column) == CHEMPROP else set()
+        told = "".join(f", {change}" for change in sorted(changed) if change)  # not with its defaults
+        return f"{mean(scores):.3f}{around} ({len(scores)}{told})"
 
     def gap(self, column: str) -> str:
         """The mean difference to ours over the splits that both have; a positive one says that ours is better."""
@@ -80,7 +83,7 @@ def contests(runs: Sequence[Run]) -> list[Contest]:
     for cell in cells:
         here = [run for run in runs if (run["set"], run["split"], run["metric"]) == cell]
         columns = {OURS: [run for run in here if run["method"] == OURS]}
-        for column, method in RIVALS.items():  # the name of chemprop goes on with its version
+        for column, method in RIVALS.items():
             columns[column] = [run for run in here if run["method"] == method or run["method"].startswith(f"{method} ")]
         made.append(Contest(*cell, columns))
     return made
@@ -92,9 +95,9 @@ def molecules(runs: Sequence[Run]) -> Element | None:
     if not rows:
         return None
     note = (
-        "Properties of molecules from SMILES, every method on the same splits with its defaults. RMSE: less is better, AUROC: more is "
-        "better; mean ± standard deviation (number of splits). Gains are ours against that method over the splits that both have, ± two "
-        "standard errors, positive where ours is better. Processor seconds are those of learning and predicting one split."
+        "Properties of molecules from SMILES, every method on the same splits, with its defaults unless told. RMSE: less is better, "
+        "AUROC: more is better; mean ± standard deviation (number of splits). Gains are ours against that method over the splits that "
+        "both have, ± two standard errors, positive where ours is better. Processor seconds are those of learning and predicting one split."
     )
     whole = table("Molecules, on parts not learnt from.", _columns(), rows)
     shown = words.plural(len(rows), "set"), words.plural(len(runs), "run")

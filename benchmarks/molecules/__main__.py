@@ -18,7 +18,7 @@ from typing import Any
 
 from graph2tens.molecules.estimate import INTERVAL, auroc, rmse
 from graph2tens.molecules.model import encoded
-from graph2tens.training.provenance import machine
+from graph2tens.training.provenance import commit, machine
 
 from .methods import METHODS, chemprop, processor_seconds
 from .sets import FILES, MoleculeSet
@@ -54,6 +54,7 @@ def measure(chosen: MoleculeSet, number: int, kind: str, method: str, run: Any) 
         "molecules": [train.size, validation.size, test.size],
         "date": datetime.now(UTC).date().isoformat(),
         "machine": machine()["processor"],
+        "commit": commit(),
     }
     if regression and found.deviations is not None:
         errors = abs(truth - found.values)

@@ -20,7 +20,9 @@ def fit(
     target: Annotated[list[str], typer.Option(help="The column to predict; repeat for several. Empty cells are unknown.")],
     out: Annotated[Path, typer.Option(help="Folder to write the model to.")],
     smiles: Annotated[str | None, typer.Option(help="The column of SMILES; found by its name if not given.")] = None,
-    task: Annotated[str, typer.Option(help="auto, regression or classification; auto: 0 and 1 and words are classes.")] = "auto",
+    task: Annotated[
+        str, typer.Option(help="auto, regression or classification; auto: words, and 0 and 1, -1 and 1 or 1 and 2 alone are classes.")
+    ] = "auto",
     split: Annotated[str, typer.Option(help="For the estimate: random, or scaffold (no ring system is on both sides).")] = "random",
     estimate: Annotated[bool, typer.Option(help="Estimate how good predictions of other molecules will be.")] = True,
     salts: Annotated[str, typer.Option(help="Molecules of several fragments: keep all, or only the largest.")] = "keep",
@@ -89,7 +91,10 @@ def _check_out(out: Path, overwrite: bool) -> None:
 def _tell(data: Measured, lines: int) -> None:
     for sentence in data.report:
         print(sentence)
-    known = ", ".join(f"{name} of {int((~_nan(column)).sum()):,}" for name, column in zip(data.targets, data.y.T, strict=True))
+    counts = [int((~_nan(column)).sum()) for column in data.y.T]
+    known = ", ".join(f"{name} of {count:,}" for name, count in zip(data.targets, counts, strict=True))
+    if len(counts) > 5:
+        known = f"{len(counts)} targets, known of {min(counts):,} to {max(counts):,}"
     print(f"{len(data.graphs):,} of {lines:,} molecules are learnt from ({data.task}: {known}).")
 
 
@@ -112,7 +117,7 @@ def _show(rows: list[Row], data: Measured, split: str) -> None:
         shown.add_column("inside the 90 % interval", justify="right")
     for row in rows:
         covered = "" if row.coverage is None else f"{row.coverage:.0%}"
-        shown.add_row(row.method, f"{row.score:.3f}", *([covered] if regression else []))
+        shown.add_row(row.method, f"{row.score:.3f}" if row.score == row.score else "too few", *([covered] if regression else []))
     Console(highlight=False, width=100).print(shown)
 
 

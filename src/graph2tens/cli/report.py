@@ -44,6 +44,7 @@ def report(
     from ..files import write_texts
     from ..paper.report.authors_runs import read_authors_runs
     from ..paper.report.data import collect
+    from ..paper.report.html.molecules import read_molecule_runs
     from ..paper.report.html.page import render
     from ..paper.report.markdown import all_tables, updated_sections
     from ..paper.report.write import as_data, read_benchmarks
@@ -62,7 +63,7 @@ def report(
         records = [record for record in records if record not in own]
     authors = None if authors_runs is None else read_authors_runs(authors_runs)
     study = collect(records, authors_runs=authors, benchmarks=read_benchmarks(benchmarks), remarks=remarks)
-    texts = {out: render(study, title)}
+    texts = {out: render(study, title, read_molecule_runs(results or [Path("results")]))}
     if markdown is not None:
         texts[markdown] = all_tables(study)
     for page in [*([] if readme is None else [readme]), *(docs or [])]:

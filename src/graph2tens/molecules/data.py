@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,9 @@ from .tables import MISSING, Table
 
 TASKS = ("auto", "regression", "classification")
 MANY_CLASSES = 30
+FEWEST = 10  # molecules with a known target, and different ones, that can be learnt from
+PAIRS = ({0.0, 1.0}, {-1.0, 1.0}, {1.0, 2.0})  # numbers that name two classes
+FAR = 1000  # times the usual distance from the median: a slip of the pen more often than a measurement
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,16 +74,18 @@ def measured(table: Table, molecules: Molecules, targets: Sequence[str], task: s
     report = describe(table, molecules)
     columns, classes = [], []
     for name in targets:
-        values, names = _classes(table, name, len(targets)) if task == "classification" else (_numbers(table, name, report), [])
+        values, names = _classes(table, name, len(targets), report) if task == "classification" else (_numbers(table, name, report), [])
         columns.append(values)
         classes.append(names)
     y = np.stack(columns, axis=1)[molecules.rows]
     known = ~np.isnan(y).all(axis=1)
     if (~known).any():
         report.append(f"{(~known).sum()} molecules have no known target and are left out.")
+    kept = np.flatnonzero(known)
     for column, name in enumerate(targets):
         _check_enough(y[known, column], name, task)
-    kept = np.flatnonzero(known)
+        report += _rare(y[known, column], name, classes[column]) if task == "classification" else _constant(y[known, column], name)
+    _check_different([molecules.smiles[place] for place in kept], [molecules.graphs[place] for place in kept])
     found = Measured(
         [molecules.graphs[place] for place in kept],
         [molecules.smiles[place] for place in kept],
@@ -111,17 +117,19 @@ def describe(table: Table, molecules: Molecules, most: int = 10) -> list[str]:
 
 def _kind(column: Sequence[str]) -> str:
     known = {text.strip() for text in column if text.strip().lower() not in MISSING}
-    numbers = set()
+    numbers, spelt = set(), 0  # 1 and 1.0 are one number, spelt twice
     for text in known:
         try:
-            numbers.add(float(text))
+            number = float(text)
         except ValueError:
             continue
-    texts = len(known) - len(numbers)
-    if known and numbers <= {0.0, 1.0} and not texts:
+        numbers.add(number)
+        spelt += 1
+    texts = len(known) - spelt
+    if known and (numbers <= PAIRS[0] or numbers in PAIRS) and not texts:
         return "classification"
     # A few entries like ">5" in a column of numbers are slips to be told; a column of words holds classes.
-    return "classification" if texts > len(numbers) else "regression"
+    return "classification" if texts > spelt else "regression"
 
 
 def _numbers(table: Table, name: str, report: list[str]) -> NDArray[np.float64]:
@@ -129,15 +137,31 @@ def _numbers(table: Table, name: str, report: list[str]) -> NDArray[np.float64]:
     report += [f"{table.unit} {line}: {why}; taken as unknown." for line, why in problems[:10]]
     if len(problems) > 10:
         report.append(f"... and {len(problems) - 10} more entries of {name} that are no numbers.")
+    usual = np.abs(values - np.nanmedian(values)) if np.isfinite(values).any() else values
+    far = np.flatnonzero(usual > FAR * max(float(np.nanmedian(usual)), 1e-12 * float(np.nanmax(np.abs(values)))))
+    if 0 < far.size <= values.size // 20:
+        some = ", ".join(f"{values[place]:g} on {table.unit} {table.lines[place]}" for place in far[:5])
+        report.append(f"{name} is very far from the others in {far.size} rows: {some}. Are these slips? They spoil everything if so.")
     return values
 
 
-def _classes(table: Table, name: str, count: int) -> tuple[NDArray[np.float64], list[str]]:
+def _classes(table: Table, name: str, count: int, report: list[str]) -> tuple[NDArray[np.float64], list[str]]:
     texts = [text.strip() for text in table.column(name, "--target")]
-    texts = [{"0.0": "0", "1.0": "1"}.get(text, text) for text in texts]
-    names = sorted({text for text in texts if text.lower() not in MISSING})
+    texts = [{"0.0": "0", "1.0": "1", "-1.0": "-1", "2.0": "2"}.get(text, text) for text in texts]
+    spellings: dict[str, Counter[str]] = {}
+    for text in texts:
+        if text.lower() not in MISSING:
+            spellings.setdefault(text.casefold(), Counter())[text] += 1
+    usual = {folded: found.most_common(1)[0][0] for folded, found in spellings.items()}
+    for found in spellings.values():
+        if len(found) > 1:
+            report.append(f"{name}: {' and '.join(map(repr, sorted(found)))} are taken as one class.")
+    texts = [usual.get(text.casefold(), text) for text in texts]
+    names = sorted(usual.values())
     if len(names) > MANY_CLASSES:
-        raise ValueError(f"{name} must have at most {MANY_CLASSES} classes (got {len(names)}). Is it a number? Then say --task regression.")
+        comma = sum(text.count(",") == 1 and text.replace(",", ".").lstrip("-").replace(".", "", 1).isdigit() for text in names)
+        repair = "Write numbers with a point, not a comma." if comma > len(names) // 2 else "Is it a number? Then say --task regression."
+        raise ValueError(f"{name} must have at most {MANY_CLASSES} classes (got {len(names)}). {repair}")
     if count > 1 and len(names) > 2:
         raise ValueError(f"with several targets each must have two classes (got {len(names)} for {name}). Fit a model for it alone.")
     place = {text: number for number, text in enumerate(names)}
@@ -146,10 +170,27 @@ def _classes(table: Table, name: str, count: int) -> tuple[NDArray[np.float64], 
 
 def _check_enough(values: NDArray[np.float64], name: str, task: str) -> None:
     known = values[~np.isnan(values)]
-    if known.size < 10:
-        raise ValueError(f"{name} must be known for at least 10 readable molecules to learn from (got {known.size}).")
+    if known.size < FEWEST:
+        raise ValueError(f"{name} must be known for at least {FEWEST} readable molecules to learn from (got {known.size}).")
     if task == "classification" and np.unique(known).size < 2:
         raise ValueError(f"{name} must have molecules of two classes at least (got one class).")
+
+
+def _check_different(smiles: Sequence[str], graphs: Sequence[Data]) -> None:
+    if len(set(smiles)) < FEWEST:
+        raise ValueError(f"at least {FEWEST} different molecules are needed to learn from (got {len(set(smiles))}).")
+    if not any(graph.num_edges for graph in graphs):
+        raise ValueError("some molecules must have bonds to learn from (got single atoms alone).")
+
+
+def _rare(values: NDArray[np.float64], name: str, classes: Sequence[str]) -> list[str]:
+    numbers, counts = np.unique(values[~np.isnan(values)], return_counts=True)
+    few = [classes[int(number)] for number, count in zip(numbers, counts, strict=True) if count < 2]
+    return [f"{name}: only one molecule is {each!r}, too few to learn what makes it so and to check it." for each in few]
+
+
+def _constant(values: NDArray[np.float64], name: str) -> list[str]:
+    return [f"{name} is the same number for all molecules: there is nothing to learn."] if np.nanmax(values) == np.nanmin(values) else []
 
 
 def _duplicates(found: Measured) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +21,7 @@ from ..sklearn.inputs import as_graphs
 from . import storage
 from .attributes import ATOM_COLUMNS, BOND_COLUMNS, from_molecule
 from .data import Measured
-from .estimate import MANY, Row, auroc, coverage, folds, forest, parts, rmse
+from .estimate import MANY, Row, auroc_of_folds, coverage, folds, forest, parts, rmse
 from .novelty import Familiarity
 from .two_views import fit_views
 
@@ -63,6 +64,7 @@ class MoleculeModel:
         task, targets, classes: as in :class:`~graph2tens.molecules.data.Measured`.
         salts: how molecules of several fragments are read.
         notes: what people may want to know: the estimate, counts, versions.
+        table: features of the molecules it was fitted to, which the estimate needs again; not saved, None if unknown.
     """
 
     estimator: Any
@@ -72,6 +74,7 @@ class MoleculeModel:
     classes: list[list[str]]
     salts: str = "keep"
     notes: dict[str, Any] = field(default_factory=dict)
+    table: NDArray[np.float32] | None = None
 
     @classmethod
     def fit(
@@ -88,16 +91,17 @@ class MoleculeModel:
         made = molecule_features() if features is None else features
         y = encoded(data)
         estimator: Any
+        table = None
         if data.task == "classification":
             estimator = classifier(made, data, y, n_jobs, seed)
         else:
             estimator = GraphTensRegressor(made, n_jobs=n_jobs, random_state=seed)
             if len(y) <= EXACT:
                 own = own_features(estimator)
-                estimator.features_, estimator.head_ = fit_views(own, as_graphs(data.graphs), y, seed, walks_alone)
+                estimator.features_, estimator.head_, table = fit_views(own, as_graphs(data.graphs), y, seed, walks_alone)
             else:
                 estimator.fit(data.graphs, y)
-        return cls(estimator, Familiarity.fit(data.smiles, seed), data.task, data.targets, data.classes, salts)
+        return cls(estimator, Familiarity.fit(data.smiles, seed), data.task, data.targets, data.classes, salts, table=table)
 
     def predict(self, graphs: Sequence[Data], smiles: Sequence[str], n_jobs: int | None = None) -> Predictions:
         """Predictions for graphs of :func:`~graph2tens.molecules.parse` and their canonical SMILES; `n_jobs` threads, same bits."""
@@ -121,6 +125,8 @@ class MoleculeModel:
         names = self.target_names
         if name is None and len(names) == 1:
             return 0
+        if name is None and len(self.targets) == 1 and len(names) == 2:  # of two classes the shares of one are those of the other
+            return 1
         if name not in names:
             raise ValueError(f"--target must be one of {', '.join(map(repr, names))} (got {name!r}).")
         return names.index(name)
@@ -159,7 +165,9 @@ def classifier(features: GraphTensFeatures, data: Measured, y: Matrix, n_jobs: i
             tried = clone(estimator).set_params(landmarks=FEW_LANDMARKS).fit([data.graphs[place] for place in some], y[some])
             estimator.set_params(gamma=tried.head_.gp_.gamma_)
         estimator.set_params(landmarks=LANDMARKS)
-    estimator.fit(data.graphs, y)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "label .* is known of fewer than two graphs")  # told by `measured`, with names and not numbers
+        estimator.fit(data.graphs, y)
     if len(y) > EXACT and y.shape[1] > 2:
         share_noise(estimator.head_)
     return estimator
@@ -204,6 +212,8 @@ def cross_validate(
 ) -> tuple[list[Row], Matrix, Matrix | None]:
     """Scores on molecules not learnt from, and the predictions they rest on: NaN for molecules of folds that were not predicted.
 
+    `data` is what the model was fitted to.
+
     The features, which no target has a part in, are those of the model; the head learns anew for every fold, its choices included. With
     more than 6,000 molecules, one fold of five is predicted.
     """
@@ -212,7 +222,7 @@ def cross_validate(
     simple, mean = np.full(y.shape, np.nan), np.full(y.shape, np.nan)
     few = len(y) <= MANY
     features = model.estimator.features_
-    table = features.transform(data.graphs) if few else None
+    table = None if not few else model.table if model.table is not None else features.transform(data.graphs)
     guess = forest(data.smiles, y, data.task, n_jobs) if baselines else None
     for number, (train, test) in enumerate(parts(fold)):
         progress(f"fold {number + 1}")
@@ -230,11 +240,14 @@ def cross_validate(
             simple[test] = guess(train, test)
     seen = ~np.isnan(values[:, 0])
     regression = data.task == "regression"
-    score = rmse if regression else auroc
     covered = coverage(y[seen], values[seen], deviations[seen]) if regression else None
-    rows = [Row("graph2tens", score(y[seen], values[seen]), covered)]
+
+    def score(predicted: Matrix) -> float:
+        return rmse(y[seen], predicted[seen]) if regression else auroc_of_folds(y[seen], predicted[seen], fold[seen])
+
+    rows = [Row("graph2tens", score(values), covered)]
     if guess is not None:
         some = "" if few else f" of {MANY:,}"
-        rows.append(Row(f"random forest on Morgan counts{some}", score(y[seen], simple[seen])))
-        rows.append(Row("always the mean" if regression else "always the same", score(y[seen], mean[seen]) if regression else 0.5))
+        rows.append(Row(f"random forest on Morgan counts{some}", score(simple)))
+        rows.append(Row("always the mean" if regression else "always the same", score(mean) if regression else 0.5))
     return rows, values, deviations if regression else None

@@ -64,6 +64,9 @@ class Table:
             for known in self.columns:
                 if known.strip().lower() == wanted:
                     return known
+        like = [known for known in self.columns if "smiles" in known.lower()]
+        if len(like) == 1:
+            return like[0]
         raise ValueError(
             f"{self.path.name} has no column named 'smiles'; name the column with --smiles, one of {', '.join(map(repr, self.columns))}."
         )

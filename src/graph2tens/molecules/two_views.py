@@ -63,8 +63,10 @@ def beside(walks: Singles, coordinates: Matrix) -> Singles:
 
 def fit_views(
     walks: GraphTensFeatures, graphs: Sequence[OneGraph], y: Matrix, seed: int, walks_alone: bool = False
-) -> tuple[Any, ValidatedGP]:
-    """Fitted features, of walks or :class:`TwoViews`, and the fitted Gaussian process: those with the higher density of left-out targets.
+) -> tuple[Any, ValidatedGP, Singles]:
+    """Fitted features, of walks or :class:`TwoViews`, the fitted Gaussian process, and the table of features that it learnt from.
+
+    Of the two views, the one with the higher density of left-out targets.
 
     `walks_alone` leaves no choice between the views. With more than 1,000 molecules the choice is made by as many of them, and so are the
     two widths that all of them choose from.
@@ -87,7 +89,7 @@ def fit_views(
     _, features, columns, groups, head, gammas = max(found, key=lambda entry: round(entry[0], 9))
     if rows.size < len(graphs):
         head = ValidatedGP(gammas, NOISES).fit(columns, y, groups=groups)
-    return features, head
+    return features, head, columns
 
 
 def densities(head: ValidatedGP) -> dict[float, float]:

@@ -14,17 +14,18 @@ from .. import sentences, words
 from ..data import Study
 from . import charts, comparison
 from .layout import name, panels, split_by
+from .molecules import Run, molecules
 from .rivals import rivals
 from .speed import speed
 from .tables import run_columns
 
 
-def render(study: Study, title: str | None = None) -> str:
-    """The whole page as text."""
+def render(study: Study, title: str | None = None, molecule_runs: Sequence[Run] = ()) -> str:
+    """The whole page as text; `molecule_runs` are those of :func:`~.molecules.read_molecule_runs`."""
     title = title or "The paper's numbers, measured again"
     parts = (comparison.introduction, comparison.paper_tables, rivals, comparison.seeds, comparison.ablation, comparison.departures)
     sections: list[Element | None] = [part(study) for part in parts]
-    sections += [_curves(study), _seconds(study), _speed(study), _all_runs(study), _origin(study)]
+    sections += [molecules(molecule_runs), _curves(study), _seconds(study), _speed(study), _all_runs(study), _origin(study)]
     present = [one for one in sections if one is not None]
     contents = [h("li", h("a", one.findtext("h2"), href=f"#{one.get('id')}")) for one in present]
     toggle = h("button", "Dark", type="button", id="theme", aria_label="Switch to dark colours")

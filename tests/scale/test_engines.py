@@ -113,7 +113,7 @@ def test_killed_workers_change_nothing(name, tmp_path):
     rng, stop, killed = np.random.default_rng(1), threading.Event(), []
 
     def kill_now_and_then():
-        while not stop.wait(rng.uniform(0.3, 1.2)) and len(killed) < 25:
+        while not stop.wait(rng.uniform(0.3, 4.0)) and len(killed) < 25:
             workers = [child for child in psutil.Process().children(recursive=True) if _is_worker(child)]
             if workers:
                 chosen = workers[int(rng.integers(len(workers)))]

@@ -174,6 +174,7 @@ def _allocator() -> dict[str, str]:
 
 def _ray(function: Callable[..., Any], tasks: Sequence[Task], workers: int, address: str | None) -> Iterator[Result]:
     import ray
+    from ray.exceptions import LocalRayletDiedError, NodeDiedError, OutOfMemoryError, RayTaskError, WorkerCrashedError
 
     own = not ray.is_initialized()
     if own:
@@ -187,9 +188,9 @@ def _ray(function: Callable[..., Any], tasks: Sequence[Task], workers: int, addr
             for reference in ready:
                 try:
                     yield ray.get(reference)
-                except ray.exceptions.RayTaskError as error:
+                except RayTaskError as error:
                     raise error.cause from None
-                except (ray.exceptions.WorkerCrashedError, ray.exceptions.OutOfMemoryError, ray.exceptions.NodeDiedError) as error:
+                except (WorkerCrashedError, OutOfMemoryError, NodeDiedError, LocalRayletDiedError) as error:
                     raise _LostError(str(error).splitlines()[0]) from None
     finally:
         if own:

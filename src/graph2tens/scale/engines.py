@@ -11,10 +11,13 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
+from contextlib import ExitStack
+from queue import Empty, SimpleQueue
 from typing import Any
 
 ENGINES = ("local", "dask", "ray")
 PATIENCE = 3  # workers lost one after the other without one finished task between: then the task kills them
+START_SECONDS = 20  # after which a local Dask cluster without workers is taken for dead
 # Dask's nanny sets a threshold that makes glibc give every freed array back to the system, which doubles the processor time.
 ALLOCATOR = {"MALLOC_MMAP_THRESHOLD_": "33554432", "MALLOC_TRIM_THRESHOLD_": "268435456"}
 
@@ -106,38 +109,52 @@ def _local(function: Callable[..., Any], tasks: Sequence[Task], workers: int, ad
 
 
 def _dask(function: Callable[..., Any], tasks: Sequence[Task], workers: int, address: str | None) -> Iterator[Result]:
-    import dask
-    from distributed import Client, KilledWorker, as_completed
+    from distributed import Client, KilledWorker
 
-    def start() -> tuple[Any, bool]:
+    with ExitStack() as ours:
+        local = None
         if address is not None:
-            return Client(address, set_as_default=False), True
-        try:
-            return Client.current(), False
-        except ValueError:
-            environment = {**dask.config.get("distributed.nanny.pre-spawn-environ"), **ALLOCATOR}
-            with dask.config.set({"distributed.nanny.pre-spawn-environ": environment}):
-                return Client(n_workers=workers, threads_per_worker=1, dashboard_address=None, set_as_default=False), True
-
-    try:
-        client, own = start()
-    except RuntimeError as error:  # a worker of our own cluster died while it started
-        raise _LostError(str(error).splitlines()[0]) from None
-    try:
-        if not own or address is not None:
+            client = ours.enter_context(Client(address, set_as_default=False))
+        else:
+            try:
+                client = Client.current()
+            except ValueError:
+                local = ours.enter_context(_dask_cluster(workers))
+                client = ours.enter_context(Client(local, set_as_default=False))
+        if local is None:
             _warn_of_allocator(client)
+        done: SimpleQueue[Any] = SimpleQueue()
         # Pure tasks of equal arguments would be one task and be forgotten with their results; ours are known by their files.
         futures = [client.submit(_numbered, function, place, task, pure=False, retries=3) for place, task in enumerate(tasks)]
-        for future in as_completed(futures, loop=client.loop):
+        for future in futures:
+            future.add_done_callback(done.put)
+        for _ in futures:
             try:
-                yield future.result()
+                yield _next_done(done, local).result()
             except KilledWorker as error:
                 raise _LostError(str(error).splitlines()[0]) from None
-    finally:
-        if own:
-            client.close()
-            if address is None and client.cluster is not None:
-                client.cluster.close()
+
+
+def _dask_cluster(workers: int) -> Any:
+    """Processes of this machine, asked for after the start: if one died in it, all of it would fail, and leave the others behind."""
+    import dask
+    from distributed import LocalCluster
+
+    environment = {**dask.config.get("distributed.nanny.pre-spawn-environ"), **ALLOCATOR}
+    with dask.config.set({"distributed.nanny.pre-spawn-environ": environment}):
+        cluster = LocalCluster(n_workers=0, threads_per_worker=1, dashboard_address=":0")
+        cluster.scale(workers)
+    return cluster
+
+
+def _next_done(done: SimpleQueue[Any], local: Any) -> Any:
+    """The next finished future. Dask does not replace a worker that died while it started, and without any would wait for ever."""
+    while True:
+        try:
+            return done.get(timeout=None if local is None else START_SECONDS)
+        except Empty:
+            if not local.scheduler_info["workers"]:
+                raise _LostError("no worker is left") from None
 
 
 def _warn_of_allocator(client: Any) -> None:
@@ -157,6 +174,7 @@ def _allocator() -> dict[str, str]:
 
 def _ray(function: Callable[..., Any], tasks: Sequence[Task], workers: int, address: str | None) -> Iterator[Result]:
     import ray
+    from ray.exceptions import LocalRayletDiedError, NodeDiedError, OutOfMemoryError, RayTaskError, WorkerCrashedError
 
     own = not ray.is_initialized()
     if own:
@@ -170,9 +188,9 @@ def _ray(function: Callable[..., Any], tasks: Sequence[Task], workers: int, addr
             for reference in ready:
                 try:
                     yield ray.get(reference)
-                except ray.exceptions.RayTaskError as error:
+                except RayTaskError as error:
                     raise error.cause from None
-                except (ray.exceptions.WorkerCrashedError, ray.exceptions.OutOfMemoryError, ray.exceptions.NodeDiedError) as error:
+                except (WorkerCrashedError, OutOfMemoryError, NodeDiedError, LocalRayletDiedError) as error:
                     raise _LostError(str(error).splitlines()[0]) from None
     finally:
         if own:

@@ -16,6 +16,10 @@ from torch_geometric.utils import stochastic_blockmodel_graph
 
 from graph2tens.nn import G2TANConv, G2TNConv
 
+# Few labels and noisy attributes: products of what two steps saw (degree 2, the default) would be products of noise, and a node's own
+# attributes say little. See docs/swapping.md.
+SETTING = {"degree": 1, "root_weight": False, "add_self_loops": True}
+
 
 class Classifier(torch.nn.Module):
     """Two convs with dropout, as in PyG's introduction by example."""
@@ -27,13 +31,13 @@ class Classifier(torch.nn.Module):
             self.conv2 = GATConv(hidden, classes)
         elif kind == "G2TAN":
             # The same call, and attention again: 8 heads, each with an eighth of the functionals. One layer walks 3 steps.
-            self.conv1 = G2TANConv(in_channels, hidden, walk_length=3, heads=8)  # <- changed
-            # `rank` is the number of functionals behind the outputs, by default as many as there are outputs.
-            self.conv2 = G2TANConv(hidden, classes, walk_length=1, rank=hidden)  # <- changed
+            self.conv1 = G2TANConv(in_channels, hidden, walk_length=3, heads=8, **SETTING)  # <- changed
+            # `rank` is the number of functionals behind the outputs, by default as many as there are outputs; eight are averaged here.
+            self.conv2 = G2TANConv(hidden, classes, walk_length=1, rank=hidden, **SETTING)  # <- changed
         else:
             # Without attention the walker goes to all neighbours alike.
-            self.conv1 = G2TNConv(in_channels, hidden, walk_length=3)
-            self.conv2 = G2TNConv(hidden, classes, walk_length=1, rank=hidden)
+            self.conv1 = G2TNConv(in_channels, hidden, walk_length=3, **SETTING)
+            self.conv2 = G2TNConv(hidden, classes, walk_length=1, rank=hidden, **SETTING)
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         # Our convs take whatever PyG's take. To save time, build the walk once and hand it to all of them:

@@ -45,3 +45,10 @@ def test_the_table_is_printed_or_written_the_same(trained, tmp_path):
     assert written.stdout == ""
     assert f"written to {tmp_path / 'said.csv'}" in " ".join(written.stderr.split())
     assert "written" not in printed.stderr
+
+
+def test_data_without_its_option_is_told_how_to_be_written(trained):
+    model, _, data, *_ = trained
+    result = CliRunner().invoke(app, ["predict", str(model), str(data)])
+    assert result.exit_code == 2
+    assert "write --data" in " ".join(result.output.split())

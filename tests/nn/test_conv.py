@@ -103,16 +103,25 @@ def test_worked_cases(case: Case):
 @both
 def test_output_is_norm_then_mix(kind):
     """The folded scale and shift of the norm change nothing of what is written in the class's formula."""
-    conv = layer(kind, 3, 6, rank=4)
+    conv = layer(kind, 3, 6, rank=4)  # which is no multiple of 6, so that nothing else could be meant
     x, index = torch.randn(4, 3, dtype=torch.float64), edge_index(corner("directed"))
     z = conv.functionals(x, index)
     normed = torch.nn.functional.layer_norm(z, (4,)).flatten(1) * conv.norm_weight + conv.norm_bias
-    torch.testing.assert_close(conv(x, index), normed @ conv.mix_weight.T + conv.bias)
+    torch.testing.assert_close(conv(x, index), normed @ conv.mix_weight.T + x @ conv.root + conv.bias)
+
+
+@both
+def test_by_default_degrees_are_added_to_a_map_of_the_nodes_own_attributes(kind):
+    conv, (x, index) = layer(kind, 3, 4), (torch.randn(4, 3, dtype=torch.float64), edge_index(corner("directed")))
+    torch.testing.assert_close(conv(x, index), conv.functionals(x, index).sum(1) + x @ conv.root + conv.bias)
+    sparse = x.to_sparse_csr()
+    torch.testing.assert_close(conv(sparse, index), conv(x, index))
+    assert conv.norm_weight is conv.mix_weight is layer(kind, 3, 4, root_weight=False).root is None
 
 
 @both
 def test_without_mixing_the_degrees_stand_side_by_side(kind):
-    conv = layer(kind, 3, 8, mix=False, normalize=False, bias=False)
+    conv = layer(kind, 3, 8, mix=False, normalize=False, root_weight=False, bias=False)
     x, index = torch.randn(4, 3, dtype=torch.float64), edge_index(corner("path"))[:, [0, 1, 2, 3]]
     torch.testing.assert_close(conv(x, index), torch.cat([conv.functionals(x, index)[:, 0], conv.functionals(x, index)[:, 1]], dim=1))
     assert conv.rank == 4
@@ -245,8 +254,19 @@ def test_self_loops_are_added_where_there_are_none(kind):
     np.testing.assert_allclose(dense(walk)[1, :, 0], [0.4, 0.2, 0.4])
 
 
+def test_a_walk_of_any_length_is_lost_with_the_given_probability():
+    for length in (1, 5):
+        assert (1 - G2TANConv(2, 4, length, dropout=0.6).step_dropout) ** length == pytest.approx(0.4)
+    torch.manual_seed(0)
+    conv, x = G2TANConv(2, 40, 4, dropout=0.6, heads=40), torch.randn(400, 2)
+    ring = torch.stack([torch.arange(400), (torch.arange(400) + 1) % 400])  # one walk from every node
+    kept = conv.train().transition(x, conv.walk(ring, 400)).probabilities > 0
+    whole = torch.stack([kept.roll(-step, 0) for step in range(4)]).all(0)
+    assert whole.float().mean().item() == pytest.approx(0.4, abs=0.03)
+
+
 def test_dropped_steps_are_not_normalised_again():
-    conv = G2TANConv(2, 4, heads=2, dropout=0.5, walk_length=3)
+    conv = G2TANConv(2, 4, heads=2, step_dropout=0.5, walk_length=3)
     x, index = torch.randn(4, 2), edge_index(corner("directed"))
     torch.manual_seed(0)
     dropped = conv.train().transition(x, conv.walk(index, 4))
@@ -302,7 +322,9 @@ def test_repr_has_sizes_always_and_switches_when_unusual():
     assert repr(G2TNConv(16, 64)) == "G2TNConv(16, 64, degree=2, walk_length=5)"
     assert repr(G2TNConv(16, 64, increments=False)) == "G2TNConv(16, 64, degree=2, walk_length=5, increments=False)"
     attentive = G2TANConv(16, 64, 3, rank=8, dropout=0.1, laziness=0.5)
-    assert repr(attentive) == "G2TANConv(16, 64, degree=2, walk_length=3, heads=8, rank=8, laziness=0.5, dropout=0.1)"
+    assert repr(attentive) == "G2TANConv(16, 64, degree=2, walk_length=3, heads=8, rank=8, mix=True, laziness=0.5, dropout=0.1)"
+    papers = G2TANConv(16, 64, mix=True, root_weight=False, step_dropout=0.1)
+    assert repr(papers) == "G2TANConv(16, 64, degree=2, walk_length=5, heads=8, mix=True, root_weight=False, step_dropout=0.1)"
 
 
 X, INDEX = torch.randn(4, 3), edge_index(corner("directed"))
@@ -323,6 +345,8 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "heads": (lambda: G2TANConv(3, 6, rank=6), ValueError, r"`heads` must divide the rank 6.*\(got 8\).*rank=8"),
     "edge_attr in the place of weights": (lambda: G2TNConv(3, 4)(X, INDEX, torch.ones(5, 2)), ValueError, r"\(5, 2\)\).*edge_attr="),
     "dropout": (lambda: G2TANConv(3, 8, dropout=1.0), ValueError, r"\[0, 1\) \(got 1.0\)"),
+    "step_dropout": (lambda: G2TANConv(3, 8, step_dropout=-0.1), ValueError, r"`step_dropout` must lie in \[0, 1\)"),
+    "two dropouts": (lambda: G2TANConv(3, 8, dropout=0.1, step_dropout=0.1), ValueError, "None where `dropout` is given"),
     "degree": (lambda: G2TNConv(3, 4, degree=0), ValueError, r"`degree` must be at least 1.*\(got 0\)"),
     "no mix": (lambda: G2TNConv(3, 5, mix=False), ValueError, r"degree \* rank"),
     "in_channels": (lambda: G2TNConv(0, 5), ValueError, "or -1"),
@@ -331,7 +355,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
 
 def test_a_norm_over_one_functional_is_warned_of():
     with pytest.warns(UserWarning, match="higher `rank`"):
-        G2TNConv(3, 1)
+        G2TNConv(3, 1, mix=True)
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)

@@ -28,7 +28,7 @@ RING = torch.cat(
 
 def test_one_step_of_degree_one_is_a_gcn_with_the_walks_normalisation():
     """The theorem behind the setting for swapping: degree 1, one step, self-loops and the sum of degrees give P x W + b."""
-    conv = G2TNConv(3, 5, walk_length=1, degree=1, mix="sum", add_self_loops=True)
+    conv = G2TNConv(3, 5, walk_length=1, degree=1, root_weight=False, add_self_loops=True)
     peer = GCNConv(3, 5, normalize=False)
     with torch.no_grad():
         conv.bias.normal_()
@@ -42,10 +42,10 @@ def test_one_step_of_degree_one_is_a_gcn_with_the_walks_normalisation():
 
 @both
 def test_the_sum_of_degrees_is_one_functional_of_the_whole_tensor(kind):
-    conv = layer(kind, 3, 4, mix="sum")
+    conv = layer(kind, 3, 4, mix="sum", root_weight=False)
     x = X.double()
     torch.testing.assert_close(conv(x, INDEX), conv.functionals(x, INDEX).sum(1) + conv.bias)
-    normed = layer(kind, 3, 4, mix="sum", normalize=True)
+    normed = layer(kind, 3, 4, mix="sum", normalize=True, root_weight=False)
     z = torch.nn.functional.layer_norm(normed.functionals(x, INDEX), (4,)).flatten(1) * normed.norm_weight + normed.norm_bias
     torch.testing.assert_close(normed(x, INDEX), z.view(4, 2, 4).sum(1) + normed.bias)
 
@@ -53,7 +53,7 @@ def test_the_sum_of_degrees_is_one_functional_of_the_whole_tensor(kind):
 def test_heads_side_by_side_and_averaged_as_in_gat():
     beside = G2TANConv(3, 5, heads=4, concat=True, mix="sum")
     assert beside(X, INDEX).shape == GATConv(3, 5, heads=4, concat=True)(X, INDEX).shape == (4, 20)
-    averaged = G2TANConv(3, 5, heads=4, concat=False, mix="sum", bias=False)
+    averaged = G2TANConv(3, 5, heads=4, concat=False, mix="sum", bias=False, root_weight=False)
     blocks = averaged.functionals(X, INDEX).sum(1).view(4, 4, 5)  # a block of five functionals for each head
     torch.testing.assert_close(averaged(X, INDEX), blocks.mean(1))
     assert G2TANConv(3, 5, heads=4, concat=False)(X, INDEX).shape == (4, 5)
@@ -91,7 +91,7 @@ def test_names_of_the_setting_are_checked():
         G2TNConv(3, 4, mix="add")
     with pytest.raises(ValueError, match="multiple of out_channels=4"):
         G2TNConv(3, 4, mix="sum", rank=6)
-    assert repr(G2TNConv(3, 4, 2, mix="sum", add_self_loops=True)) == "G2TNConv(3, 4, degree=2, walk_length=2, mix='sum', self_loops=True)"
+    assert repr(G2TNConv(3, 4, 2, mix="sum", add_self_loops=True)) == "G2TNConv(3, 4, degree=2, walk_length=2, self_loops=True)"
 
 
 class Net(torch.nn.Module):
@@ -146,7 +146,7 @@ def test_a_mask_of_zeros_is_a_graph_without_the_edge(kind, name):
     for position in walk.edge_position.unique():
         weights[position] = mask[walk.edge_position == position].mean()
     p = walk.probabilities if walk.probabilities.dim() == 2 else walk.probabilities.unsqueeze(1)
-    want = conv.combine(conv._pair(x, walk.with_probabilities(p * weights.unsqueeze(1), stochastic=False)))
+    want = conv.combine(conv._pair(x, walk.with_probabilities(p * weights.unsqueeze(1), stochastic=False)), x)
     conv.explain, conv._edge_mask, conv._apply_sigmoid = True, mask, False
     torch.testing.assert_close(conv(x, index), want)
     conv._edge_mask = mask[1:]
@@ -178,17 +178,17 @@ def test_summary_needs_nothing_that_is_not_installed():
     assert any(requirement.startswith("tabulate") for requirement in project["dependencies"])
 
 
-def test_every_corner_graph_goes_through_the_setting_for_swapping():
+def test_every_corner_graph_goes_through_the_defaults():
     for name, (n, _) in CORNER_GRAPHS.items():
         for kind, heads in ((G2TNConv, {}), (G2TANConv, {"heads": 8, "concat": False})):
-            conv = kind(3, 7, 2, mix="sum", add_self_loops=True, **heads)
+            conv = kind(3, 7, **heads)
             assert conv(torch.randn(n, 3), edge_index(corner(name))).isfinite().all(), name
 
 
 @pytest.mark.parametrize(("conv", "peer"), [(G2TNConv, GCNConv), (G2TANConv, GATConv)])
 def test_a_script_learns_communities_with_our_layers_as_well(conv, peer):
     """40 of 200 nodes labelled, attributes that say little: all layers have to read the neighbourhoods."""
-    swapped = partial(conv, walk_length=2, degree=1, mix="sum", add_self_loops=True, **({"heads": 1} if conv is G2TANConv else {}))
+    swapped = partial(conv, walk_length=2, degree=1, root_weight=False, add_self_loops=True, **({"heads": 1} if conv is G2TANConv else {}))
     generator = torch.Generator().manual_seed(0)
     y = torch.arange(200) // 50
     pairs = (torch.rand(200, 200, generator=generator) < torch.where(y[:, None] == y, 0.15, 0.01)).triu(1)

@@ -58,7 +58,9 @@ def test_ablations_change_what_they_name_and_nothing_else():
 
 def test_paper_model_has_the_sizes_of_the_paper():
     model = network("G2TAN", channels=(37, 2))
-    assert [str(conv) for conv in model.convs] == ["G2TANConv(128, 128, degree=2, walk_length=5, heads=8, dropout=0.1)"] * 4
+    assert [str(conv) for conv in model.convs] == [
+        "G2TANConv(128, 128, degree=2, walk_length=5, heads=8, mix=True, root_weight=False, step_dropout=0.1)"
+    ] * 4
     assert (model.pre[0].mlp.channel_list, model.post[0].mlp.channel_list) == ([37, 128], [256, 256])
     assert isinstance(model.pool, GatedPooling)
     assert {conv.coefficients.shape for conv in model.convs} == {(2,)}
@@ -74,7 +76,7 @@ def test_authors_model_has_the_sizes_of_their_code():
         assert conv.coefficients.shape == (2, 128)
     assert not any("norm" in name for name, _ in model.named_parameters())
     attentive = network("G2TAN", "authors", channels=(37, 2))
-    assert [(conv.self_loops, conv.dropout) for conv in attentive.convs] == [(False, 0.0)] * 4
+    assert [(conv.self_loops, conv.step_dropout) for conv in attentive.convs] == [(False, 0.0)] * 4
 
 
 def test_authors_model_written_out():
@@ -106,7 +108,8 @@ def test_authors_model_written_out():
 def test_citation_model_is_one_layer_and_a_linear_head():
     model = GraphTensNet(50, 7, **network_options("G2TAN", task="node"))
     assert [str(conv) for conv in model.convs] == [
-        "G2TANConv(50, 64, degree=2, walk_length=5, heads=8, increments=False, learn_lift=False, dropout=0.3)"
+        "G2TANConv(50, 64, degree=2, walk_length=5, heads=8, increments=False, learn_lift=False, mix=True, root_weight=False, "
+        "step_dropout=0.3)"
     ]
     assert (len(model.pre), len(model.post), model.pool, model.jk) == (0, 0, None, None)
     assert model(torch.randn(4, 50), graphs()[10].edge_index[:, :3]).shape == (4, 7)

@@ -7,9 +7,10 @@ import pytest
 from report_samples import own_records, record
 from scipy import stats
 
+from graph2tens.report.own import sentences
 from graph2tens.report.own.data import collect_own, wilson
 from graph2tens.report.own.page import render_own
-from graph2tens.report.own.write import as_own_data, markdown, write_own_report
+from graph2tens.report.own.write import as_own_data, headings, markdown, write_own_report
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +56,14 @@ def test_the_page_speaks_of_the_data_and_not_of_the_paper(study):
     for word in ("majority class", "Who was taken for whom", "95 % interval", "20"):
         assert word in page
     assert "Learning curves" not in render_own(collect_own([record(0, 0.8, table="train", curve={})]))  # nothing to show takes no room
+
+
+def test_seeds_and_folds_side_by_side_have_their_own_test_sizes(study):
+    (result,) = study.data
+    assert sentences.test_sizes(result) == "20 test examples per seed, 20 per fold"
+    assert headings(result)[-1] == "runs"
+    alone = collect_own(own_records()[:5]).data[0]
+    assert (sentences.test_sizes(alone), headings(alone)[-1]) == ("20 test examples per seed", "seeds")
 
 
 def test_a_run_that_says_little_still_makes_a_page(tmp_path):

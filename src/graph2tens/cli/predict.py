@@ -59,7 +59,9 @@ def predict(
             raise typer.BadParameter("this model predicts for a file of molecules; name one, without --data.", param_hint="MOLECULES")
         predict_file(model, molecules, out, smiles=smiles, jobs=threads, measure_next=measure_next, prefer=prefer, target=target)
         return
-    if data is None or molecules is not None:
+    if molecules is not None:
+        raise typer.BadParameter(f"this model of `graph2tens train` reads a data set; write --data {molecules}.", param_hint="MOLECULES")
+    if data is None:
         raise typer.BadParameter("a model of `graph2tens train` needs the data set it is applied to.", param_hint="--data")
     import torch
 

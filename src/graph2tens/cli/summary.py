@@ -20,8 +20,7 @@ def show_study(study: OwnStudy, measured: Mapping[str, str] | None = None) -> No
 
     console = Console(highlight=False)
     for result in study.data:
-        size = sentences.test_size(result.best)
-        title = f"{result.name}, {size} test examples per {result.best.unit}" if size else result.name
+        title = ", ".join(filter(None, [result.name, sentences.test_sizes(result)]))
         table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
         for place, name in enumerate(headings(result)):
             table.add_column(name, justify="right" if place else "left", overflow="fold", no_wrap=place > 0)

@@ -52,7 +52,10 @@ class G2TANConv(WalkConv):
         heads: number H of heads; divides the rank, which by default is the next number of functionals that it divides.
         concat: PyG's meaning of `out_channels`. True: the size of one head, and the output is H times as wide. False: the size of the
             output, for which each head has as many functionals; with ``mix="sum"`` the heads are averaged, as in GAT.
-        dropout: probability to drop a step of a head in training; kept steps grow by 1/(1 - dropout), rows are not normalised again.
+        dropout: probability, in training, that a given walk of a head is lost; kept steps grow, so that rows sum to 1 on average. With one
+            step this is the dropout of GATConv. Each step is dropped with probability 1 - (1 - dropout)^(1/k): dropped with probability
+            `dropout` each, hardly any walk of several steps would be left.
+        step_dropout: the probability to drop a step, in the place of `dropout`; the paper's.
         negative_slope: of the LeakyReLU.
         edge_dim: size of the edges' attributes `edge_attr`, if there are any. Parallel edges are one step with their mean attributes; steps
             that are no edges (added self-loops, lazy steps, nodes without edges) have attributes 0.
@@ -69,6 +72,7 @@ class G2TANConv(WalkConv):
         heads: int = 8,
         concat: bool | None = None,
         dropout: float = 0.0,
+        step_dropout: float | None = None,
         negative_slope: float = 0.2,
         edge_dim: int | None = None,
         **options: Any,
@@ -76,17 +80,23 @@ class G2TANConv(WalkConv):
         self.heads = check_integer(heads, "heads", 1)
         self.concat = concat
         width = check_integer(out_channels, "out_channels", 1) * (heads if concat else 1)
-        if options.get("rank") is None and options.get("mix", True):
-            options["rank"] = _rank(out_channels, heads, concat, options.get("mix", True))
+        mix = options.get("mix")
+        if options.get("rank") is None and mix is not False:
+            options["rank"] = _rank(out_channels, heads, concat, mix)
         super().__init__(in_channels, width, walk_length, degree, **options)
         if self.rank % heads:
             raise ValueError(
                 f"`heads` must divide the rank {self.rank}, of which each head owns a part (got {heads}). "
                 f"Give another number of heads, or more functionals, e.g. rank={-(-self.rank // heads) * heads}."
             )
-        if not 0 <= dropout < 1:
-            raise ValueError(f"`dropout` must lie in [0, 1) (got {dropout}).")
-        self.dropout, self.negative_slope, self.edge_dim = float(dropout), float(negative_slope), edge_dim
+        for name, value in (("dropout", dropout), ("step_dropout", step_dropout or 0.0)):
+            if not 0 <= value < 1:
+                raise ValueError(f"`{name}` must lie in [0, 1) (got {value}).")
+        if dropout and step_dropout is not None:
+            raise ValueError(f"`step_dropout` must be None where `dropout` is given (got {step_dropout} and {dropout}).")
+        self.dropout = float(dropout)
+        self.step_dropout = 1 - (1 - self.dropout) ** (1 / max(walk_length, 1)) if step_dropout is None else float(step_dropout)
+        self.negative_slope, self.edge_dim = float(negative_slope), edge_dim
         self.attention = UninitializedParameter() if self.is_lazy else Parameter(torch.empty(2, in_channels, heads))
         self.edge_attention = optional_parameter(edge_dim is not None, edge_dim or 0, heads)
         self._reset_attention()
@@ -111,7 +121,7 @@ class G2TANConv(WalkConv):
         """New attributes (|V|, out_channels); with `return_attention_weights` a pair of them and, as in PyG's attention convs, of the
         steps (2, |E|) of the walk and their probabilities (|E|, H)."""
         walk = self._walked(x, edge_index, edge_weight, edge_attr)
-        out = self.combine(self._pair(x, walk))
+        out = self.combine(self._pair(x, walk), x)
         return (out, (torch.stack([walk.row, walk.col]), walk.probabilities)) if return_attention_weights else out
 
     def transition(self, x: Tensor, walk: RandomWalk, edge_attr: Tensor | None = None) -> RandomWalk:
@@ -125,8 +135,8 @@ class G2TANConv(WalkConv):
         if edge_attr is not None and self.edge_attention is not None:
             along = edge_attributes(walk, edge_attr.to(x.dtype)) @ self.edge_attention
         p = attention(walk, source, target, along, self.negative_slope, self.backend)
-        if self.training and self.dropout > 0:
-            return walk.with_probabilities(dropout(p, self.dropout, training=True), stochastic=False)
+        if self.training and self.step_dropout > 0:
+            return walk.with_probabilities(dropout(p, self.step_dropout, training=True), stochastic=False)
         return walk.with_probabilities(p, stochastic=True)
 
     @torch.no_grad()
@@ -138,11 +148,12 @@ class G2TANConv(WalkConv):
 
     def _unusual(self) -> list[str]:
         unusual = [f"heads={self.heads}", *super()._unusual()]
-        return unusual + [f"{name}={getattr(self, name)}" for name in ("dropout", "edge_dim") if getattr(self, name)]
+        dropped = "dropout" if self.dropout else "step_dropout"
+        return unusual + [f"{name}={getattr(self, name)}" for name in (dropped, "edge_dim") if getattr(self, name)]
 
 
-def _rank(out_channels: int, heads: int, concat: bool | None, mix: bool | str) -> int:
+def _rank(out_channels: int, heads: int, concat: bool | None, mix: bool | str | None) -> int:
     """As many functionals as outputs, or the next number that the heads can share."""
     if concat is not None:
         return heads * out_channels
-    return math.lcm(heads, out_channels) if mix == "sum" else -(-out_channels // heads) * heads
+    return -(-out_channels // heads) * heads if mix is True else math.lcm(heads, out_channels)

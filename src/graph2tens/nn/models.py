@@ -45,9 +45,10 @@ class GraphTensNet(torch.nn.Module):
         norm_affine: learn the scale and shift of all norms.
         norm_eps: of all norms.
         dropout: on the output of every block and every conv.
-        attention_dropout: the `dropout` argument of convs with attention.
+        attention_dropout: probability to drop a step that attention weighs: `dropout` of PyG's convs, `step_dropout` of G2TAN.
         act: activation of MLPs, and after PyG's convs; ours are not linear by themselves.
-        conv_options: all options that the model does not know go to the conv.
+        conv_options: all options that the model does not know go to the conv. Our convs are the paper's here, ``mix=True`` and
+            ``root_weight=False``, unless you say otherwise.
 
     Shapes:
         - **input:** x :math:`(|V|, F)`, edge_index :math:`(2, |E|)` or a `RandomWalk`, batch :math:`(|V|)`
@@ -90,11 +91,13 @@ class GraphTensNet(torch.nn.Module):
         self.pre = _mlp(in_channels, hidden_channels, pre_layers, skip, dropout, act, norms)
         width = hidden_channels if pre_layers else in_channels
         self.convs, self.norms, widths = torch.nn.ModuleList(), torch.nn.ModuleList(), []
+        # the paper's layer: a norm, a mixing map, and no map of the node's own attributes
+        own = {"mix": True, "root_weight": False, "normalize": norm, "norm_affine": norm_affine, "norm_eps": norm_eps}
+        theirs = {}
         if attention_dropout:
-            conv_options["dropout"] = attention_dropout
-        own = {"normalize": norm, "norm_affine": norm_affine, "norm_eps": norm_eps}
+            own["step_dropout"] = theirs["dropout"] = attention_dropout
         for _ in range(num_layers):
-            layer, width = make_conv(conv, width, hidden_channels, own, conv_options)
+            layer, width = make_conv(conv, width, hidden_channels, own, theirs, conv_options)
             self.convs.append(layer)
             # our convs have their own norm, before they mix
             self.norms.append(torch.nn.Identity() if isinstance(layer, WalkConv) else _norm(width, norms))
@@ -172,7 +175,7 @@ class GraphTensNet(torch.nn.Module):
         for layer in self.convs:
             if isinstance(layer, WalkConv):
                 tensors.append(layer.penalty())
-                weights += [] if layer.mix_weight is None else [layer.mix_weight]
+                weights += [weight for weight in (layer.mix_weight, layer.root) if weight is not None]
             else:
                 weights += [parameter for parameter in layer.parameters() if parameter.dim() == 2]
         terms = [*tensors, *(weight.square().sum() for weight in weights)]

@@ -27,19 +27,23 @@ def conv_class(name: str) -> type[torch.nn.Module]:
     return by_name[normalize_string(name)]
 
 
-def make_conv(conv: Conv, in_channels: int, channels: int, own: dict[str, Any], options: dict[str, Any]) -> tuple[torch.nn.Module, int]:
+def make_conv(
+    conv: Conv, in_channels: int, channels: int, own: dict[str, Any], theirs: dict[str, Any], options: dict[str, Any]
+) -> tuple[torch.nn.Module, int]:
     """One conv and the width of its output, which is `channels` but for our convs without mixing: these have `channels` functionals.
 
     Args:
-        own: options of our convs alone.
+        own: options of our convs alone, `mix` among them.
+        theirs: options of PyG's convs alone.
         options: options of any conv; they win.
     """
     kind: Any = conv_class(conv) if isinstance(conv, str) else conv
     if isinstance(kind, type) and issubclass(kind, WalkConv):
         options = own | options
-        width = channels if options.get("mix", True) else channels * options.get("degree", 2)
+        width = channels if options["mix"] else channels * options.get("degree", 2)
         layer = kind(in_channels, width, **options)
         return layer, layer.out_channels
+    options = theirs | options
     if kind is pyg.GINConv and "nn" not in options:
         return pyg.GINConv(pyg.MLP([in_channels, channels, channels], norm=None), **options), channels
     heads = options.get("heads", 1) if options.get("concat", True) else 1  # PyG's attention convs put their heads side by side

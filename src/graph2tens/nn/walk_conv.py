@@ -12,6 +12,7 @@ from torch.nn.functional import layer_norm, linear
 from torch.nn.parameter import UninitializedParameter
 from torch_geometric.nn import MessagePassing
 
+from ..backends.projection import project
 from ..checks import check_integer
 from ..low_rank import low_rank_features
 from ..walks import RandomWalk
@@ -24,7 +25,7 @@ class WalkConv(MessagePassing):  # type: ignore[misc]
     r"""What G2TN and G2TAN share. For every node i, with :math:`\Phi_k(i)` the expected feature of a k-step walk from i,
 
     .. math:: z_{m,r}(i) = \langle u^r_{M-m+1} \otimes \dots \otimes u^r_M, \Phi_k(i) \rangle, \qquad
-              h_i = W \, [\mathrm{norm}(z_1(i)), \dots, \mathrm{norm}(z_M(i))] + b.
+              h_i = \sum_{m=1}^M z_m(i) + V x_i + b.
 
     from `"Capturing Graphs with Hypo-Elliptic Diffusions" <https://arxiv.org/abs/2205.14092>`_.
 
@@ -37,16 +38,20 @@ class WalkConv(MessagePassing):  # type: ignore[misc]
         out_channels: size of the output.
         walk_length: steps k of the walk, so one layer reads k hops.
         degree: highest tensor degree M: interactions of up to M nodes of a walk, in their order.
-        rank: number R of functionals; by default `out_channels`, and `out_channels` / M without mixing. Give more where there are few
-            outputs: the norm leaves little of two functionals, and nothing of one.
+        rank: number R of functionals; by default `out_channels`, and `out_channels` / M where degrees stand side by side. With a norm
+            give more where there are few outputs: it leaves little of two functionals, and nothing of one.
         increments: read the differences :math:`x_t - x_{t-1}` along the walk (the paper's Diff) or the attributes themselves.
         zero_start: start each walk at 0, so that the attributes of the first node count and not only differences.
         time: give the walker a clock, as one further coordinate.
         learn_lift: learn the coefficients :math:`c_m` of the algebra lift (AlgOpt), which start as 1/m!.
-        mix: how M R functionals become the output. True: by a learned linear map. False: the M blocks of R stand side by side.
-            ``"sum"``: the degrees of each functional are added, so that an output is one functional of the whole tensor, as it is one
-            linear functional in GCN; where R is a multiple of `out_channels`, its blocks are averaged.
-        normalize: layer norm over the R functionals of each degree; by default so unless `mix` is ``"sum"``. A norm undoes weight decay.
+        mix: how M R functionals become the output. ``"sum"``: the degrees of each functional are added, so that an output is one
+            functional of the whole tensor, as it is one linear functional in GCN; where R is a multiple of `out_channels`, its blocks
+            are averaged. True, the paper's: by a learned linear map W. False: the M blocks of R stand side by side. By default
+            ``"sum"``, and True for a `rank` that is no multiple of `out_channels`.
+        normalize: layer norm over the R functionals of each degree, as in the paper; by default so unless `mix` is ``"sum"``, since a
+            norm undoes weight decay. (`normalize` of PyG's GCNConv divides by degrees; a walk always does.)
+        root_weight: add a learned linear map V of the node's own attributes, as PyG's SAGEConv does: after several steps a walker has
+            forgotten, at degree 1, where it started.
         norm_affine: learn the scale and shift of the norm.
         norm_eps: added to the variance.
         self_loops: add an edge of weight 1 from every node without self-loop to itself.
@@ -79,8 +84,9 @@ class WalkConv(MessagePassing):  # type: ignore[misc]
         zero_start: bool = True,
         time: bool = False,
         learn_lift: bool = True,
-        mix: bool | str = True,
+        mix: bool | str | None = None,
         normalize: bool | None = None,
+        root_weight: bool = True,
         norm_affine: bool = True,
         norm_eps: float = 1e-5,
         self_loops: bool = False,
@@ -98,6 +104,8 @@ class WalkConv(MessagePassing):  # type: ignore[misc]
         self.out_channels = check_integer(out_channels, "out_channels", 1)
         self.walk_length = check_integer(walk_length, "walk_length", 0, " (the number of steps)")
         self.degree = check_integer(degree, "degree", 1, " (the highest tensor level)")
+        if mix is None:
+            mix = True if rank is not None and check_integer(rank, "rank", 1) % self.out_channels else "sum"
         if mix not in (True, False, "sum"):
             raise ValueError(f"`mix` must be True, False or 'sum' (got {mix!r}).")
         self.rank = _rank(rank, self.out_channels, self.degree, mix)
@@ -119,6 +127,8 @@ class WalkConv(MessagePassing):  # type: ignore[misc]
         self.norm_weight = optional_parameter(normalize and norm_affine, M * R)
         self.norm_bias = optional_parameter(normalize and norm_affine, M * R)
         self.mix_weight = optional_parameter(mix is True, self.out_channels, M * R)
+        waits = root_weight and in_channels == -1
+        self.root = UninitializedParameter() if waits else optional_parameter(root_weight, in_channels, self.out_channels)
         self.bias = optional_parameter(bias, self.out_channels)
         WalkConv.reset_parameters(self)  # a subclass draws its own parameters once it has them
 
@@ -126,7 +136,7 @@ class WalkConv(MessagePassing):  # type: ignore[misc]
         """Draw all parameters anew; see :mod:`graph2tens.nn.init` for the functionals. A cached walk is forgotten."""
         self._kept = None
         if not self.is_lazy:
-            glorot_by_level_(self.components, self._taken_up())
+            self._draw_readers()
         with torch.no_grad():
             if self.coefficients is not None:
                 self.coefficients.copy_(self._lift())
@@ -138,6 +148,12 @@ class WalkConv(MessagePassing):  # type: ignore[misc]
             if zero is not None:
                 torch.nn.init.zeros_(zero)
 
+    def _draw_readers(self) -> None:
+        """Draw what reads the attributes of nodes: functionals and root weight."""
+        glorot_by_level_(self.components, self._taken_up())
+        if self.root is not None:
+            torch.nn.init.xavier_uniform_(self.root)
+
     @property
     def is_lazy(self) -> bool:
         """Whether `in_channels` still waits for the first batch."""
@@ -147,16 +163,21 @@ class WalkConv(MessagePassing):  # type: ignore[misc]
         self, x: Tensor, edge_index: Tensor | RandomWalk, edge_weight: Tensor | None = None, edge_attr: Tensor | None = None
     ) -> Tensor:
         """New attributes (|V|, out_channels); see the class for the arguments."""
-        return self.combine(self.functionals(x, edge_index, edge_weight, edge_attr))
+        return self.combine(self.functionals(x, edge_index, edge_weight, edge_attr), x)
 
-    def combine(self, z: Tensor) -> Tensor:
-        """Functionals (|V|, M, R) to new attributes (|V|, out_channels), node by node: norm and mixing."""
+    def combine(self, z: Tensor, x: Tensor) -> Tensor:
+        """Functionals (|V|, M, R) and attributes (|V|, d) to new attributes (|V|, out_channels), node by node."""
+        mixed = self._mixed(z)
+        return mixed if self.root is None else mixed + project(x, self.root)
+
+    def _mixed(self, z: Tensor) -> Tensor:
+        """Norm, mixing and bias."""
         z = (self._norm(z) if self.normalize else z).flatten(1)
         scale, shift = self.norm_weight, self.norm_bias
         if self.mix_weight is None:
             z = z if scale is None or shift is None else torch.addcmul(shift, z, scale)
             if self.mix == "sum":
-                z = z.view(z.size(0), self.degree, -1, self.out_channels).mean(2).sum(1)
+                z = z.view(z.size(0), self.degree, self.rank // self.out_channels, self.out_channels).mean(2).sum(1)
             return z if self.bias is None else z + self.bias
         if scale is None or shift is None:
             return linear(z, self.mix_weight, self.bias)
@@ -248,7 +269,9 @@ class WalkConv(MessagePassing):  # type: ignore[misc]
         self.in_channels = in_channels
         if isinstance(self.components, UninitializedParameter):
             self.components.materialize((self.degree, in_channels + self.time, self.rank))
-            glorot_by_level_(self.components, self._taken_up())
+            if isinstance(self.root, UninitializedParameter):
+                self.root.materialize((in_channels, self.out_channels))
+            self._draw_readers()
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
         stored = state_dict.get(prefix + "components")
@@ -263,9 +286,10 @@ class WalkConv(MessagePassing):  # type: ignore[misc]
     def _unusual(self) -> list[str]:
         expected_rank = _rank(None, self.out_channels, self.degree, self.mix)
         switches = ("increments", "zero_start", "learn_lift", "mix", "normalize")
-        usual = dict.fromkeys(switches, True) | {"normalize": self.mix != "sum"}
+        usual = dict.fromkeys(switches, True) | {"mix": "sum", "normalize": self.mix != "sum"}
         unusual = [f"rank={self.rank}"] if self.rank != expected_rank else []
         unusual += [f"{name}={getattr(self, name)!r}" for name in switches if getattr(self, name) != usual[name]]
+        unusual += ["root_weight=False"] if self.root is None else []
         unusual += [f"{name}=True" for name in ("time", "self_loops") if getattr(self, name)]
         return unusual + ([f"laziness={self.laziness}"] if self.laziness else [])
 

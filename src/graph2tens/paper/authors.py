@@ -32,7 +32,7 @@ class AuthorsConv(WalkConv):
 
     def __init__(self, *sizes: int, prefixes: bool = True, **options: Any) -> None:
         self.prefixes = prefixes  # read by a hook while the layer is made
-        super().__init__(*sizes, **options)
+        super().__init__(*sizes, **{"mix": True, "root_weight": False, **options})
         acts = self.zero_start or not self.increments  # in increments alone it would cancel
         self.projection_bias = Parameter(torch.zeros(self.degree, self.rank)) if acts else None
 

@@ -51,8 +51,9 @@ def _result(result: DataResult, number: int | None) -> Element:
         )
     if result.majority is not None:
         facts.append(figure(f"{result.majority.mean:.1f} %", "majority class (always the most frequent one)"))
-    if best.test_size:
-        facts.append(figure(sentences.test_size(best), f"test examples per {best.unit}"))
+    if sizes := sentences.test_sizes(result):
+        number_of, _, what = sizes.partition(" test examples ")
+        facts.append(figure(number_of, f"test examples {what}"))
     several_runs = any(len(method.runs) > 1 for method in result.methods)
     parts: list[Child] = [h("p", sentences.outcome(result)), h("dl", facts, class_="figures")]
     if len(result.methods) > 1 or several_runs:

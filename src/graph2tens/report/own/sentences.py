@@ -38,6 +38,18 @@ def test_size(method: Method) -> str:
     return " to ".join(f"{size:,}" for size in method.test_size)
 
 
+def test_sizes(result: DataResult) -> str:
+    """``20 test examples per seed, 12 per fold``: how many each method was tested on; empty where no run tells."""
+    kinds = words.in_order(f"{test_size(method)} per {method.unit}" for method in result.methods if method.test_size)
+    return ", ".join(kinds).replace(" per", " test examples per", 1)
+
+
+def runs_name(result: DataResult) -> str:
+    """Seeds, folds, or runs where some methods have the ones and some the others."""
+    units = {method.unit for method in result.methods}
+    return f"{units.pop()}s" if len(units) == 1 else "runs"
+
+
 def score_name(result: DataResult) -> str:
     metric = result.best.metric
     return "Test accuracy, %" if metric == "accuracy" else f"Test {metric}"

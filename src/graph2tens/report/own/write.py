@@ -23,7 +23,7 @@ def write_own_report(records: Iterable[Mapping[str, Any]], out: str | Path, *, t
 def headings(result: DataResult) -> list[str]:
     """Of the table of methods, in Markdown and on the terminal."""
     last = ["− best"] * (len(result.methods) > 1)  # noqa: RUF001
-    return ["method", sentences.score_name(result).removeprefix("Test "), "95 % interval", "− majority", *last, f"{result.best.unit}s"]  # noqa: RUF001
+    return ["method", sentences.score_name(result).removeprefix("Test "), "95 % interval", "− majority", *last, sentences.runs_name(result)]  # noqa: RUF001
 
 
 def rows(result: DataResult) -> list[list[str]]:

@@ -72,7 +72,8 @@ def apply_network(
                 job = _job(layer, rows, graph)
                 job = keep_or_choose(walks, job, as_bytes(memory), graph, workers)
                 z = run_walk(walks, job, engine=engine, workers=workers, address=address, threads=threads)
-                _by_rows(after, [z], lambda parts, layer=layer: layer.combine(parts[0]), _dtype(network))  # type: ignore[misc]
+                before_layer = open_attributes(rows, graph.num_nodes)
+                _by_rows(after, [z, before_layer], lambda parts, layer=layer: layer.combine(*parts), _dtype(network))  # type: ignore[misc]
                 del z
                 shutil.rmtree(walks)
             made.append(after)

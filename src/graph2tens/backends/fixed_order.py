@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from . import threads
 from .compiling import Compiled, specialised
-from .loops import sparse, steps
+from .loops import chain, sparse, steps
 
 Array = NDArray[Any]
 _ALL_ALIKE = np.zeros(0, np.int64)  # no node has an offset of its own
@@ -48,37 +48,38 @@ def walk(
 
     Args:
         pattern: of the walk; rows of P sum to 1.
-        a: projections of the attributes (n, M, R); with increments, up to a constant.
-        tau: (M, R), projections of the time coordinate; zeros without time.
+        a: projections of the attributes (n, M, R) onto components M..1; with increments, up to a constant.
+        tau: (M, R), projections of the time coordinate, components descending; zeros without time.
         coefficients: :math:`c_0..c_M`, (M + 1, R).
-        offset: (M, R), what the start factor adds to `a`; None for no start factor.
+        offset: (M, R), components descending, what the start factor adds to `a`; None for no start factor.
         on_step: is told the number of steps done.
     """
     loops = _loops(a.dtype.name, pattern.col.dtype.name)
-    a = np.ascontiguousarray(a)  # or what is flattened below would be a copy
+    n, M, R = a.shape
+    own = np.ascontiguousarray(a).reshape(n, M * R)
     graph = sparse.Graph(pattern.row_ptr, pattern.col, pattern.probabilities.reshape(-1, 1))
-    f, new, s = np.zeros_like(a), np.empty_like(a), np.empty((0, 1, a.shape[2]), a.dtype)
-    parts = [sparse.Part(first, last, 0, 0, 1) for first, last in _spans(pattern.row_ptr, num_threads)]
+    c = chain.Coefficients(np.tile(coefficients, M), coefficients[1:].reshape(1, M * R))
+    f, new, s = np.zeros_like(own), np.empty_like(own), np.empty((0, R), a.dtype)
+    parts = [sparse.Part(first, last, 0, R, 0, 1) for first, last in _spans(pattern.row_ptr, num_threads)]
 
     def share(loop: Compiled, *arguments: Any) -> None:
         threads.run([partial(loop, part, *arguments) for part in parts])
 
-    levels = None if increments else np.empty_like(a)
-    nothing = np.empty((0, *a.shape[1:]), a.dtype)
+    levels = None if increments else np.empty_like(own)
     for t in range(length, 0, -1):
-        shift = (a.dtype.type(1 if increments else t) * tau)[None]
+        shift = (a.dtype.type(1 if increments else t) * tau).reshape(1, M * R)
         if levels is None:
-            share(loops.edge_step, graph, a, shift, coefficients, f, s, new)
+            share(loops.edge_step, graph, own, shift, c, f, s, new)
         else:
-            share(loops.node_levels, _ALL_ALIKE, a, shift, coefficients, f, s, levels)
-            share(loops.average, graph, levels, nothing, new)
+            share(loops.node_levels, _ALL_ALIKE, own, shift, c, f, s, levels)
+            share(loops.average, graph, levels, levels[:0], new)
         f, new = new, f
         if on_step is not None:
             on_step(length - t + 1)
     if offset is not None:
-        share(loops.node_levels, _ALL_ALIKE, a, offset[None], coefficients, f, s, new)
+        share(loops.node_levels, _ALL_ALIKE, own, np.ascontiguousarray(offset).reshape(1, M * R), c, f, s, new)
         f, new = new, f
-    return f
+    return f.reshape(n, M, R)
 
 
 def _spans(row_ptr: Array, count: int) -> list[tuple[int, int]]:

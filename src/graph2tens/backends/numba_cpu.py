@@ -64,7 +64,7 @@ def low_rank_backward(
     work = _Work(a, offset, tau, c, p, batch, row_ptr, col, flags, need_p)
     (_, M, R), count = a.shape, work.pieces.size - 1
     da = torch.empty_like(a, memory_format=torch.contiguous_format)
-    dc, dtau = a.new_empty(count if need_c else 0, M + 1, R), a.new_empty(count if need_tau and tau.numel() else 0, M, R)
+    dc, dtau = a.new_zeros(count if need_c else 0, M + 1, R), a.new_empty(count if need_tau and tau.numel() else 0, M, R)
     dp = a.new_zeros(work.lanes.size - 1 if need_p else 0, col.numel(), work.heads)
     wanted = units.Wanted(*(tensor.numpy() for tensor in (da, dc, dtau, dp)))
     work.run("backward", out.contiguous().numpy(), grad.contiguous().numpy(), wanted)

@@ -26,7 +26,8 @@ class Projections(NamedTuple):
     """What the recursion needs of x and the components.
 
     Attributes:
-        a: (n, M, R). With increments centred and without bias, which cancels; else with bias.
+        a: (n, M, R), onto components M..1: level m is made of the first m of them. With increments centred and without bias, which
+            cancels; else with bias.
         offset: (G, M, R), what the start factor adds to `a` again in each of G graphs.
         tau: (M, R), the projections of the time coordinate; (0, R) without time.
     """
@@ -38,7 +39,7 @@ class Projections(NamedTuple):
 
 def project_all(problem: Problem) -> Projections:
     """Project all nodes onto all components, with increments without the mean of each graph."""
-    x, components, bias = problem.x, problem.components, problem.bias
+    x, components, bias = problem.x, problem.components.flip(0), None if problem.bias is None else problem.bias.flip(0)
     M, _, R = components.shape
     tau, rest = (components[:, 0], components[:, 1:]) if problem.variant.time else (components[:0, 0], components)
     weights = rest.transpose(0, 1).reshape(-1, M * R)

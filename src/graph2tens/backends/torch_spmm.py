@@ -54,7 +54,7 @@ def features(problem: Problem) -> Tensor:
             zero = zero if walk.stochastic else step.average(zero)
             f = [zero, *new.unbind(1)]
     if problem.variant.has_start:
-        start = projections.a if not problem.variant.increments else projections.a + projections.offset[walk.graphs[0]]
+        start = step.a if not problem.variant.increments else step.a + projections.offset.flip(1)[walk.graphs[0]]
         return torch.stack(horner(list(start.unbind(1)), f, step.c), dim=1)
     return torch.stack([torch.zeros_like(zero) if level is None else level for level in f[1:]], dim=1)
 
@@ -64,7 +64,7 @@ class _Step:
 
     def __init__(self, problem: Problem, projections: Projections) -> None:
         self.problem, walk = problem, problem.walk
-        self.a, self.tau = projections.a, projections.tau
+        self.a, self.tau = projections.a.flip(1), projections.tau.flip(0)
         self.p = walk.probabilities if walk.probabilities.dim() == 2 else walk.probabilities.unsqueeze(1)
         self.pattern = Pattern.of(walk)
         c = problem.coefficients if problem.coefficients.dim() == 2 else problem.coefficients.unsqueeze(1)

@@ -43,7 +43,6 @@ pytree.register_pytree_node(
     from_dumpable_context=tuple,
     flatten_with_keys_fn=_flatten_with_keys,
 )
-torch.serialization.add_safe_globals([RandomWalk])
 
 
 def as_walk(

@@ -1,15 +1,15 @@
 """The recursion for all degrees and variants: a chain at every edge or node in every step, and its adjoint.
 
-Shapes as in `steps.py`; ``clock`` (M, L) is what the time coordinate adds to C.
+Shapes as in `steps.py`; ``clock`` (1, M L) is what the time coordinate adds to C.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from .dialect import count, fill, loop
 from .sparse import add_along, average, spread
 from .steps import Gradients, edge_step, edge_step_adjoint, node_levels, node_levels_adjoint
-from .vectors import add_scaled, fill, loop
 
 _ALL_ALIKE = np.zeros(0, np.int64)  # no node has a shift of its own
 
@@ -17,21 +17,20 @@ _ALL_ALIKE = np.zeros(0, np.int64)  # no node has a shift of its own
 @loop
 def shift_at(t, clock, increments):  # type: ignore[no-untyped-def]  # pragma: no cover
     """What the time coordinate adds to C in the step that arrives at time t."""
-    return (clock if increments else clock * clock.dtype.type(t)).reshape(1, clock.shape[0], clock.shape[1])
+    return clock if increments else clock * clock.dtype.type(t)
 
 
 @loop
 def step(part, graph, a, shift, c, increments, f, s, new, s_new):  # type: ignore[no-untyped-def]  # pragma: no cover
     """The state after one more step; level 0 only if it is carried along."""
-    nothing = np.empty((0, f.shape[1], f.shape[2]), f.dtype)
     if increments:
         edge_step(part, graph, a, shift, c, f, s, new)
     else:
         levels = np.empty_like(f)
         node_levels(part, _ALL_ALIKE, a, shift, c, f, s, levels)
-        average(part, graph, levels, nothing, new)
-    if s.size:
-        average(part, graph, s, nothing, s_new)
+        average(part, graph, levels, f[:0], new)
+    if len(s):
+        average(part, graph, s, s[:0], s_new)
 
 
 @loop
@@ -47,28 +46,27 @@ def step_adjoint(part, graph, a, shift, c, increments, state, upstream, downstre
             node_levels(part, _ALL_ALIKE, a, shift, c, f, s, levels)
             add_along(part, graph, g, levels, gradients.p)
         node_levels_adjoint(part, _ALL_ALIKE, a, shift, c, f, s, g_old, gs_old, gradients)
-    if s.size:
+    if len(s):
         spread(part, graph, gs, gs_old)
         add_along(part, graph, gs, s, gradients.p)
 
 
 @loop
-def chains(part, graph, a, clock, c, length, increments, s):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """Levels 1..M and level 0 after `length` steps, from level 0 at the end of the walk."""
-    f, new, s_new = np.zeros_like(a), np.empty_like(a), np.empty_like(s)
-    for t in range(length, 0, -1):
-        step(part, graph, a, shift_at(t, clock, increments), c, increments, f, s, new, s_new)
-        f, new, s, s_new = new, f, s_new, s
-    return f, s
+def all_states(part, graph, a, clock, c, length, increments, s, keep):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """Levels 1..M and level 0 after 0..length steps, from level 0 at the end of the walk; unless `keep`, only the last two."""
+    count = length + 1 if keep else 2
+    f, every_s = np.zeros((count, *a.shape), a.dtype), np.ones((count, *s.shape), a.dtype)
+    for k in range(length):
+        old, new = k % count, (k + 1) % count
+        step(part, graph, a, shift_at(length - k, clock, increments), c, increments, f[old], every_s[old], f[new], every_s[new])
+    return f, every_s
 
 
 @loop
-def all_states(part, graph, a, clock, c, length, increments, s):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """The same for every number of steps up to `length`."""
-    f, every_s = np.zeros((length + 1, *a.shape), a.dtype), np.ones((length + 1, *s.shape), a.dtype)
-    for k in range(length):
-        step(part, graph, a, shift_at(length - k, clock, increments), c, increments, f[k], every_s[k], f[k + 1], every_s[k + 1])
-    return f, every_s
+def chains(part, graph, a, clock, c, length, increments, s):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """Levels 1..M and level 0 after `length` steps."""
+    f, every_s = all_states(part, graph, a, clock, c, length, increments, s, False)
+    return f[length % 2], every_s[length % 2]
 
 
 @loop
@@ -82,6 +80,6 @@ def chains_adjoint(part, graph, a, clock, c, increments, f, s, g, gs, gradients)
         fill(gs_old, 0)
         here = Gradients(gradients.a, gradients.c, dclock, gradients.p)
         step_adjoint(part, graph, a, shift_at(t, clock, increments), c, increments, (f[k], s[k]), (g, gs), (g_old, gs_old), here)
-        for q in range(len(dclock)):
-            add_scaled(gradients.shift[q], a.dtype.type(1 if increments else t), dclock[q])
+        for r in range(count(dclock.size)):
+            gradients.shift[0, r] += a.dtype.type(1 if increments else t) * dclock[0, r]
         g, g_old, gs, gs_old = g_old, g, gs_old, gs

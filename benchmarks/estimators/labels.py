@@ -44,6 +44,6 @@ def _one(chosen: MoleculeSet, share: float) -> Run:
 
 def table() -> str:
     lines = ["| entries learnt from | removed | mean AUROC of the 12 labels, test |", "| ---: | ---: | ---: |"]
-    for run in recorded("labels"):
+    for run in (run for run in recorded("labels") if run.get("n_landmarks") == LANDMARKS_OF_SEVERAL):  # the first did not name it
         lines.append(f"| {run['entries']:,} | {run['removed']:.0%} | {run['auroc']:.4f} |")
     return "\n".join(lines)

@@ -16,6 +16,7 @@ from graph2tens.sklearn import (
     ValidatedGP,
 )
 from graph2tens.sklearn.heads.answers import Labels
+from graph2tens.sklearn.heads.gaussian_process import Errors
 from graph2tens.sklearn.heads.landmark_gp import blocks
 from graph2tens.sklearn.heads.landmarks import Sums
 from graph2tens.sklearn.heads.validated_svc import ValidatedSVC
@@ -49,6 +50,27 @@ def test_with_all_rows_for_landmarks_nothing_is_approximated():
     np.testing.assert_allclose(landmarks.predict(new, return_std=True), exact.predict(new, return_std=True), rtol=1e-3, atol=1e-3)
     np.testing.assert_allclose(landmarks.left_out_, exact.left_out_, atol=1e-3)
     np.testing.assert_allclose(landmarks.rmse_, exact.rmse_, rtol=1e-3)
+    for process in (exact, landmarks):  # rows held out to choose by are landmarks too
+        process.fit(x, both)
+    np.testing.assert_allclose(landmarks.predict(new), exact.predict(new), atol=1e-3)
+
+
+def test_rows_held_out_are_judged_by_their_weights():
+    rng = np.random.default_rng(3)
+    errors = Errors(rng.normal(size=(30, 2, 4)), rng.random((30, 4)) + 0.5)
+    weights = np.repeat([[1, 3], [2, 1]], 15, axis=0)
+    found = errors.judge(weights.astype(float))
+    for target in (0, 1):
+        rows = np.repeat(np.arange(30), weights[:, target])  # a row of weight 3 is three rows
+        plain = Errors(errors.errors[rows][:, [target]], errors.variances[rows]).judge()
+        for name in ("scale", "density", "error"):
+            np.testing.assert_allclose(getattr(found, name)[[target]], getattr(plain, name))
+    # where a rare class weighs more, the landmark process chooses by it: only those rows have a signal to follow
+    x = rng.normal(size=(600, 3))
+    rare, sign = np.arange(600) % 10 == 0, np.sign(x[:, 0])
+    y = np.where(rare, 3 * sign, rng.normal(size=600) * 3)
+    noises = [LandmarkGP(50, gamma=0.3, random_state=0).fit(x, y, weights=np.where(rare, w, 1.0)).noise_ for w in (1.0, 500.0)]
+    assert noises[1] < noises[0]
 
 
 @pytest.mark.parametrize("weights", ["equal", "holes", "any"])
@@ -102,6 +124,13 @@ def test_the_first_block_has_rows_of_every_target():
     assert sorted(np.concatenate(found)) == list(range(5000))
     assert {17, 4100, 4900} <= set(found[0].tolist())
     assert len(found[0]) == 100
+
+
+@pytest.mark.parametrize("landmarks", [5, 40, 100])
+def test_the_first_block_has_as_many_landmarks_as_are_asked_for(landmarks, monkeypatch):
+    monkeypatch.setattr("graph2tens.sklearn.heads.landmark_gp.FIRST", 20)
+    x, y = table(100)
+    assert len(LandmarkGP(landmarks, random_state=0).fit(x, y).landmarks_) == landmarks
 
 
 @pytest.mark.parametrize("landmarks", [None, 100])
@@ -176,7 +205,7 @@ def test_a_stream_of_classes():
     for start in range(0, 400, 100):
         stream.partial_fit(x[start : start + 100], y[start : start + 100])
     assert stream.score(x, y) > 0.85
-    with pytest.raises(ValueError, match="`y` must hold classes of `y`"):
+    with pytest.raises(ValueError, match="`y` must hold the classes of the first call"):
         stream.partial_fit(x[:2], ["below", "left"])
     assert not hasattr(LeastSquaresClassifier(), "partial_fit")
     with pytest.raises(ValueError, match="`class_weight` must be None or a dictionary"):
@@ -202,7 +231,7 @@ def test_many_graphs_take_landmarks_and_the_table_of_features_never_exists(monke
     monkeypatch.setattr("graph2tens.sklearn.base.EXACT", 50)
     monkeypatch.setattr("graph2tens.sklearn.base.LANDMARKS", 10)
     monkeypatch.setattr("graph2tens.sklearn.base.GRAPHS", 16)
-    monkeypatch.setattr("graph2tens.sklearn.heads.landmark_gp.blocks.__defaults__", (24, 16))
+    monkeypatch.setattr("graph2tens.sklearn.base.FIRST", 24)
     numbers = [len(graph) for graph in graphs]
     for estimator, y in ((GraphTensClassifier(FEATURES, random_state=0), kinds), (GraphTensRegressor(FEATURES, random_state=0), numbers)):
         sizes.clear()

@@ -294,6 +294,30 @@ def test_attributes_of_other_names_are_read_by_name():
         read_networkx([ethanol], node_attributes="charge")
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"node_label": "elment"}, "`node_label` must name attributes of nodes; no graph has 'elment' .got 'charge', 'element', 'place'."),
+        ({"node_attributes": ["charge", "q"]}, "no graph has 'q'"),
+        ({"edge_label": "bond"}, "`edge_label` must name attributes of edges; no graph has 'bond' .got 'order'."),
+        ({"edge_weight": "w"}, "no graph has 'w'"),
+    ],
+)
+def test_names_that_no_graph_has_are_errors(options, message):
+    with pytest.raises(ValueError, match=message):
+        read_networkx(molecules(), **options)
+
+
+def test_names_are_no_error_where_one_graph_has_them_or_there_are_no_edges():
+    read = read_networkx(iter([*molecules(), nx.empty_graph(0)][:2]), node_label="element", node_attributes=["charge", "place"])
+    assert [graph.labels for graph in read] == [["C", "C", "O"], ["C", "O", "C"]]
+    lonely = nx.empty_graph(2)
+    nx.set_node_attributes(lonely, "C", "element")
+    assert read_networkx([lonely], node_label="element", edge_label="order")[0].labels == ["C", "C"]
+    with pytest.raises(TypeError, match=r"Did you mean \[graphs\]"):
+        read_networkx(lonely)
+
+
 def test_attributes_that_nobody_reads_are_listed():
     with pytest.warns(UserWarning, match=r"not used: 'element' of nodes, 'charge' of nodes, 'place' of nodes, 'order' of edges"):
         as_graphs(molecules())

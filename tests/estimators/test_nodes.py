@@ -180,18 +180,40 @@ def test_the_manners_of_scikit_learn():
         (GraphTensNodeClassifier(), {0: 0, "Zachary": 1}, "got 'Zachary', which is none"),
         (GraphTensNodeClassifier(), [0, 1], "one class for each of the 34 nodes"),
         (GraphTensNodeClassifier(), [-1] * 34, "all are -1"),
+        (GraphTensNodeClassifier(), None, r"dictionary of the known nodes \(got None\)"),
+        (GraphTensNodeClassifier(), np.zeros((34, 2)), r"got shape \(34, 2\)"),
+        (GraphTensNodeClassifier(), np.array(["a", *[-1] * 32, "b"]), "got '-1' among others"),
+        (GraphTensNodeClassifier(), {0: "a", 33: 1}, "got 'a' among others"),
+        (GraphTensNodeClassifier(spreading="much"), {0: 0, 33: 1}, "`spreading` must"),
         (GraphTensNodeClassifier(), {0: "a", 5: "a"}, "at least 2 classes"),
         (GraphTensNodeClassifier(spreading=1.0), {0: 0, 33: 1}, "`spreading` must"),
         (GraphTensNodeClassifier(attributes="letters"), {0: 0, 33: 1}, "`attributes` must be one of"),
         (GraphTensNodeClassifier(attributes="words"), {0: 0, 33: 1}, "Did you mean 'identities'"),
         (GraphTensNodeRegressor(), np.full(34, np.nan), "at least 2 nodes"),
         (GraphTensNodeRegressor(), np.zeros(3), "one number for each of the 34 nodes"),
+        (GraphTensNodeRegressor(), None, r"dictionary of the known nodes \(got None\)"),
+        (GraphTensNodeRegressor(), {0: 1.0, 33: "many"}, "got 'many' for node 33"),
+        (GraphTensNodeRegressor(), {0: 1.0, 33: np.inf}, "got inf for node 33"),
         (GraphTensNodeRegressor(noise=0), {0: 0, 33: 1}, "`noise` must"),
     ],
 )
 def test_what_is_wrong_is_named(estimator, y, message):
     with pytest.raises(ValueError, match=message):
         estimator.fit(karate(), y)
+
+
+@pytest.mark.filterwarnings("ignore:attributes of networkx")
+def test_unknown_is_said_in_several_ways():
+    expected = GraphTensNodeClassifier(random_state=0).fit(karate(), {0: 0, 33: 1}).predict()
+    for unknown in (-1, None, np.nan):
+        y = np.array([0, *[unknown] * 32, 1], dtype=object)
+        np.testing.assert_array_equal(GraphTensNodeClassifier(random_state=0).fit(karate(), y).predict(), expected)
+
+
+def test_words_are_counts():
+    adjacency, x, kinds = blocks()
+    with pytest.raises(ValueError, match=r"needs counts, not negative .got -1.\. Did you mean 'numbers'"):
+        GraphTensNodeClassifier(attributes="words").fit((adjacency, np.where(x == x.max(), -1.0, 0.0)), kinds)
 
 
 @pytest.mark.filterwarnings("ignore:attributes of networkx")

@@ -135,7 +135,7 @@ def test_regressors_can_be_searched():
         (np.stack([np.arange(24.0), np.full(24, np.nan)], axis=1), r"got 0 for target 1, the others are NaN"),
         (np.full(24, np.inf), "infinity"),
         (np.ones((24, 2, 2)), "dim 3|must have shape"),
-        (["ring"] * 24, "could not convert"),
+        (["ring"] * 24, "`y` must hold numbers .*'ring'.*Did you mean a classifier"),
     ],
     ids=["none", "short", "all unknown", "infinite", "cube", "words"],
 )

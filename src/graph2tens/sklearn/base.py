@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import check_integer
-from .heads.landmark_gp import blocks
+from .heads.landmark_gp import FIRST, blocks
 from .inputs import OneGraph, as_graphs
 from .targets import has_labels
 
 EXACT = 4000  # graphs up to which kernels are exact, if nothing else is asked for
-LANDMARKS = 3000  # graphs that stand for all others beyond
+LANDMARKS = 4000  # graphs that stand for all others beyond; with fewer, 4,001 graphs would be answered worse than 4,000
 LANDMARKS_OF_SEVERAL = 1500  # the same for several labels or targets: each that has its own holes has a matrix of its own
 GRAPHS = 2048  # whose features exist at a time
 
@@ -67,5 +67,5 @@ def learn_in_blocks(
     features: Any, head: Any, graphs: Sequence[OneGraph], y: NDArray[Any], known: NDArray[np.bool_], random: Any, **options: Any
 ) -> None:
     """``head.partial_fit`` with all graphs in random order, without the whole table of features; `options` go with the first block."""
-    for number, block in enumerate(blocks(known, random, rows=GRAPHS)):
+    for number, block in enumerate(blocks(known, random, max(FIRST, head.n_landmarks), GRAPHS)):
         head.partial_fit(features.transform([graphs[place] for place in block]), y[block], **(options if number == 0 else {}))

@@ -33,7 +33,7 @@ class GraphTensClassifier(WithFeatures, ClassifierMixin, BaseEstimator):  # type
             `random_state` and `n_jobs` are those of the classifier unless it has its own. Give ``features=GraphTensFeatures()`` to
             search over its arguments: ``GridSearchCV(GraphTensClassifier(GraphTensFeatures()), {"features__degree": [1, 2]})``.
         landmarks: None for the exact kernel; a number for least squares with as many landmarks; ``"auto"``: None up to 4,000 graphs,
-            3,000 beyond, 1,500 for several labels.
+            4,000 beyond, 1,500 for several labels.
         gamma: candidates for the width of the kernel; None for those of the head.
         C, validation, refit, tol: of the SVM, see :class:`ValidatedSVC`.
         class_weight: of the head.

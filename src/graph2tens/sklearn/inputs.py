@@ -116,7 +116,24 @@ def read_networkx(
     for name, given in (("node_attributes", node_attributes), ("edge_attributes", edge_attributes)):
         if isinstance(given, str):
             raise TypeError(f"`{name}` must be a list of names (got {given!r}). Did you mean [{given!r}]?")
+    if _is_networkx(graphs):
+        raise TypeError(f"`graphs` must be a list of graphs (got one {type(graphs).__name__}). Did you mean [graphs]?")
+    graphs = list(graphs)
+    asked = {"node_label": [node_label], "node_attributes": node_attributes, "edge_label": [edge_label], "edge_attributes": edge_attributes}
+    for option, names in {**asked, "edge_weight": [edge_weight]}.items():
+        _check_names(graphs, option, names)
     return _all(graphs, Names(node_label, tuple(node_attributes), edge_label, tuple(edge_attributes), edge_weight))
+
+
+def _check_names(graphs: list[Any], option: str, names: Sequence[str]) -> None:
+    """A name that was asked for, other than the usual ones, must be that of an attribute: a slip would leave out what was meant."""
+    what = option.partition("_")[0]
+    about = [data for graph in graphs if _is_networkx(graph) for *_, data in getattr(graph, f"{what}s")(data=True)]
+    there = {name for data in about for name in data}
+    for name in names:
+        if about and name not in there | {"label", "x", "weight"}:
+            known = ", ".join(map(repr, sorted(map(str, there)))) or "none"
+            raise ValueError(f"`{option}` must name attributes of {what}s; no graph has {name!r} (got {known}).")
 
 
 def _all(X: Iterable[Any], names: Names) -> list[OneGraph]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .heads.gaussian_process import Matrix
 from .inputs import OneGraph
+from .targets import LARGEST, is_missing
 
 
 def walk_matrix(graph: OneGraph) -> Any:
@@ -28,41 +29,58 @@ def node_names(graph: Any, count: int) -> list[Any]:
 
 def known_labels(y: Any, nodes: Sequence[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Classes of the nodes that have one, and which nodes these are."""
-    if isinstance(y, Mapping):
-        values = _by_name(y, nodes)
-    else:
-        values = list(y.tolist() if hasattr(y, "tolist") else y)
-        if len(values) != len(nodes):
-            raise ValueError(f"`y` must hold one class for each of the {len(nodes)} nodes, -1 where unknown (got {len(values)}).")
+    values = _by_name(y, nodes) if isinstance(y, Mapping) else _in_order(y, nodes, "class", "-1")
     known = [place for place, value in enumerate(values) if not _is_unknown(value)]
     if not known:
-        raise ValueError("`y` must hold the class of some nodes (got none: all are -1).")
-    classes = np.array([values[place] for place in known])
+        raise ValueError("`y` must hold the class of some nodes (got none: all are -1, None or NaN).")
+    named = [values[place] for place in known]
+    if "-1" in named or len({isinstance(value, str) for value in named}) > 1:
+        odd = "-1" if "-1" in named else named[0]
+        raise ValueError(
+            f"`y` must hold classes that are all texts or all numbers, -1 or None where unknown (got {odd!r} among others). "
+            f"NumPy makes texts of numbers beside texts: did you mean a list, or dtype=object?"
+        )
+    classes = np.array(named)
     if np.unique(classes).size < 2:
-        raise ValueError(f"`y` must hold nodes of at least 2 classes (got 1 class: {classes[0]!r}).")
+        raise ValueError(f"`y` must hold nodes of at least 2 classes (got 1 class: {named[0]!r}).")
     return classes, np.array(known)
 
 
 def numbers_of(y: Any, nodes: Sequence[Any]) -> Matrix:
     """A number for each node, NaN where unknown."""
-    values = [np.nan if value is _UNKNOWN else value for value in _by_name(y, nodes)] if isinstance(y, Mapping) else y
-    numbers = np.asarray(values, dtype=np.float64)
-    if numbers.shape != (len(nodes),):
-        raise ValueError(f"`y` must hold one number for each of the {len(nodes)} nodes, NaN where unknown (got shape {numbers.shape}).")
-    if np.isinf(numbers).any() or (~np.isnan(numbers)).sum() < 2:
-        raise ValueError(f"`y` must hold finite numbers of at least 2 nodes (got {int(np.isfinite(numbers).sum())}).")
+    numbers = np.empty(len(nodes))
+    for place, value in enumerate(_by_name(y, nodes) if isinstance(y, Mapping) else _in_order(y, nodes, "number", "NaN")):
+        try:
+            numbers[place] = np.nan if is_missing(value) else value
+        except (TypeError, ValueError):
+            raise ValueError(f"`y` must hold numbers (got {value!r} for node {nodes[place]!r}).") from None
+    too_large = np.flatnonzero(np.abs(numbers) > LARGEST)
+    if too_large.size:
+        place = int(too_large[0])
+        raise ValueError(f"`y` must hold numbers of at most {LARGEST:g} (got {numbers[place]:g} for node {nodes[place]!r}).")
+    if (known := int((~np.isnan(numbers)).sum())) < 2:
+        raise ValueError(f"`y` must hold numbers of at least 2 nodes (got {known}).")
     return numbers
 
 
-_UNKNOWN = object()
-
-
 def _is_unknown(value: Any) -> bool:
-    return value is None or value is _UNKNOWN or (not isinstance(value, str) and value == -1)
+    return is_missing(value) or (not isinstance(value, str) and value == -1)
+
+
+def _in_order(y: Any, nodes: Sequence[Any], what: str, unknown: str) -> list[Any]:
+    """An answer for each node."""
+    shape = tuple(y.shape) if hasattr(y, "shape") else np.array(y, dtype=object).shape
+    if len(shape) != 1 or shape[0] != len(nodes):
+        raise ValueError(
+            f"`y` must hold one {what} for each of the {len(nodes)} nodes, {unknown} where unknown, or be a dictionary of the known nodes "
+            f"(got {'None' if y is None else f'shape {shape}'})."
+        )
+    return list(y.tolist() if hasattr(y, "tolist") else y)
 
 
 def _by_name(y: Mapping[Any, Any], nodes: Sequence[Any]) -> list[Any]:
-    strangers = [name for name in y if name not in set(nodes)]
-    if strangers:
-        raise ValueError(f"`y` must name nodes of the graph (got {strangers[0]!r}, which is none).")
-    return [y.get(name, _UNKNOWN) for name in nodes]
+    there = set(nodes)
+    for name in y:
+        if name not in there:
+            raise ValueError(f"`y` must name nodes of the graph (got {name!r}, which is none).")
+    return [y.get(name) for name in nodes]

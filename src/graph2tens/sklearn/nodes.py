@@ -68,7 +68,7 @@ class _OnNodes(GraphInput, BaseEstimator):  # type: ignore[misc]
         check_integer(self.n_identities, "n_identities", 1)
         if self.attributes not in KINDS:
             raise ValueError(f"`attributes` must be one of {', '.join(map(repr, KINDS))} (got {self.attributes!r}).")
-        if self.spreading is not None and not 0 <= self.spreading < 1:
+        if self.spreading is not None and not (isinstance(self.spreading, (int, float)) and 0 <= self.spreading < 1):
             raise ValueError(f"`spreading` must be None or lie in [0, 1) (got {self.spreading!r}).")
         candidates(self.noise, "noise")
         one = self._read(graph)
@@ -94,6 +94,8 @@ class _OnNodes(GraphInput, BaseEstimator):  # type: ignore[misc]
             x = check_random_state(self.random_state).standard_normal((graph.num_nodes, self.n_identities))
         elif self.kind_ == "words":
             x = np.zeros((graph.num_nodes, 0)) if graph.attributes is None else graph.attributes
+            if (x < 0).any():
+                raise ValueError(f"`attributes`='words' needs counts, not negative (got {x.min():g}). Did you mean 'numbers'?")
             x = x / np.maximum(x.sum(axis=1, keepdims=True), 1e-12)
         else:
             assert self.encoder_ is not None

@@ -143,8 +143,9 @@ def apply_layers(
     n = x.shape[0]
     for number, layer in enumerate(layers):
         M, _, R = layer.components.shape
-        components = layer.components[:, 1:] if time else layer.components
-        tau = layer.components[:, 0] if time else np.zeros((M, R), dtype=np.float32)
+        descending = layer.components[::-1]
+        components = descending[:, 1:] if time else descending
+        tau = descending[:, 0] if time else np.zeros((M, R), dtype=np.float32)
         a = np.empty((n, M, R), dtype=np.float32)
         for channels, columns in zip(layer.inputs, _columns(R, layer.inputs), strict=True):
             # one product for all degrees of the group's functionals

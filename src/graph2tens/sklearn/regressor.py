@@ -28,7 +28,7 @@ class GraphTensRegressor(WithFeatures, RegressorMixin, BaseEstimator):  # type: 
         features: the transformer; by default ``GraphTensFeatures()``. Any transformer of lists of graphs will do. Its
             `random_state` and `n_jobs` are those of the regressor unless it has its own.
         landmarks: None for the exact kernel of all graphs; a number for the approximation of :class:`LandmarkGP` with as many landmarks, in
-            time and memory linear in the graphs; ``"auto"``: None up to 4,000 graphs, 3,000 beyond,
+            time and memory linear in the graphs; ``"auto"``: None up to 4,000 graphs, 4,000 beyond,
             1,500 for several targets.
         gamma, noise: candidates for width and noise, see :class:`ValidatedGP`.
         n_jobs: threads of the features; None is 1, -1 is all cores.

@@ -16,6 +16,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 Integers = NDArray[np.int64]
+LARGEST = 1e150  # of a number to learn
+
+
+def is_missing(value: Any) -> bool:
+    """Whether it is None, NaN, or the NA of pandas."""
+    return value is None or type(value).__name__ == "NAType" or (isinstance(value, float) and np.isnan(value))
 
 
 def check_targets(y: Any, count: int, name: str = "y") -> NDArray[Any]:
@@ -28,7 +34,7 @@ def check_targets(y: Any, count: int, name: str = "y") -> NDArray[Any]:
         raise ValueError(f"`{name}` must hold one class for each of the {count} graphs (got shape {shape}, y should be a 1d array).")
     # in a list before NumPy sees it, which makes the text "nan" of a NaN among texts
     for place, value in enumerate(given if isinstance(given, Sequence) else given.reshape(-1).tolist()):
-        if value is None or type(value).__name__ == "NAType" or (isinstance(value, float) and np.isnan(value)):
+        if is_missing(value):
             raise ValueError(
                 f"`{name}` must hold a class for each graph (got {value!r} for graph {place}, input contains NaN). Leave it out?"
             )
@@ -38,7 +44,9 @@ def check_targets(y: Any, count: int, name: str = "y") -> NDArray[Any]:
     try:
         check_classification_targets(classes)
     except ValueError as error:
-        raise ValueError(f"`{name}` must hold classes (got numbers such as {classes[0]!r}). Did you mean a regressor? {error}") from None
+        raise ValueError(
+            f"`{name}` must hold classes (got numbers such as {classes.tolist()[0]!r}). Did you mean a regressor? {error}"
+        ) from None
     return classes
 
 
@@ -51,12 +59,19 @@ def check_numbers(y: Any, count: int, name: str = "y", *, least: int = 2) -> tup
         raise ValueError(f"`{name}` must hold numbers (got None): fit requires y to be passed, but the target y is None.")
     if isinstance(y, torch.Tensor):
         y = y.detach().cpu().numpy()
-    numbers = check_array(y, ensure_2d=False, ensure_all_finite="allow-nan", dtype=np.float64, ensure_min_samples=0, input_name=name)
+    try:
+        numbers = check_array(y, ensure_2d=False, ensure_all_finite="allow-nan", dtype=np.float64, ensure_min_samples=0, input_name=name)
+    except ValueError as error:
+        if "could not convert" not in str(error):
+            raise
+        raise ValueError(f"`{name}` must hold numbers ({error}). Did you mean a classifier?") from None
     if numbers.ndim > 2:
         raise ValueError(f"`{name}` must have shape (n,) or (n, targets) (got {numbers.shape}).")
     if len(numbers) != count:
         raise ValueError(f"`{name}` must hold one row for each of the {count} graphs or rows (got {len(numbers)}).")
     table: NDArray[np.float64] = numbers[:, None] if numbers.ndim == 1 else numbers
+    if (np.abs(table) > LARGEST).any():
+        raise ValueError(f"`{name}` must hold numbers of at most {LARGEST:g}, whose squares exist (got {np.nanmax(np.abs(table)):g}).")
     known = (~np.isnan(table)).sum(axis=0)
     if (known < least).any():
         target = int(np.flatnonzero(known < least)[0])
@@ -101,7 +116,9 @@ def warn_of_rare(y: NDArray[Any]) -> None:
     if y.ndim == 1:
         classes, counts = np.unique(y, return_counts=True)
         if classes.size == 1:
-            warnings.warn(f"`y` holds one class only, {classes[0]!r}: there is nothing to learn, it will be every answer.", stacklevel=3)
+            warnings.warn(
+                f"`y` holds one class only, {classes.tolist()[0]!r}: there is nothing to learn, it will be every answer.", stacklevel=3
+            )
         named = [f"class {value!r}" for value in classes[counts == 1].tolist()] if classes.size > 1 else []
         what = "has one member only, so it cannot be learnt from and checked on at once"
     else:
@@ -127,7 +144,11 @@ def known_classes(y: NDArray[Any], classes: NDArray[Any], name: str = "y_val") -
     """Numbers of classes of further data, which must not have others than the training data."""
     place = np.searchsorted(classes, y).clip(max=classes.size - 1)
     if (classes[place] != y).any():
-        raise ValueError(f"`{name}` must hold classes of `y`, {classes.tolist()} (got {y[classes[place] != y][0]!r}).")
+        stranger = y[classes[place] != y].tolist()[0]
+        raise ValueError(
+            f"`{name}` must hold {'classes of `y`' if name == 'y_val' else 'the classes of the first call'}, {classes.tolist()} "
+            f"(got {stranger!r}){'.' if name == 'y_val' else '; its argument `classes` names all there will be.'}"
+        )
     return place.astype(np.int64)
 
 

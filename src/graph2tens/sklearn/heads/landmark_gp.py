@@ -18,7 +18,7 @@ from .gaussian_process import Integers, Matrix, rational
 from .landmarks import LandmarkSpectrum, Sums, Whitener
 from .regression import GAMMAS, NOISES, ROWS, Regression, row_weights
 
-FIRST = 4096  # rows of the first block, which fixes scale, landmarks and width
+FIRST = 4096  # rows of the first block, which fixes scale, landmarks and width, at least
 HELD_OUT = 2048  # rows to choose by, at most
 CHOOSING = 1000  # landmarks with which the width is chosen: the order of widths is seen with few, and time grows with their cube
 ENOUGH = 20  # known rows of every target in the first block, as far as there are
@@ -27,7 +27,7 @@ ENOUGH = 20  # known rows of every target in the first block, as far as there ar
 class LandmarkGP(Regression):
     r"""The Gaussian process of :class:`ValidatedGP`, approximated with `n_landmarks` rows, in time and memory linear in the rows.
 
-    The first block of rows (all rows of the first :meth:`partial_fit`, 4,096 random ones in :meth:`fit`) fixes the scale of the columns,
+    The first block of rows (all of the first :meth:`partial_fit`, some thousand random ones in :meth:`fit`) fixes the scale of the columns,
     the landmarks (drawn from it) and the width, one for all targets. A tenth of it, at most 2,048 rows, is held out to choose by,
     and learnt from afterwards. All further rows enter sums that do not grow.
 
@@ -48,7 +48,7 @@ class LandmarkGP(Regression):
 
     def __init__(
         self,
-        n_landmarks: int = 3000,
+        n_landmarks: int = 4000,
         *,
         gamma: float | Sequence[float] = GAMMAS,
         noise: float | Sequence[float] = NOISES,
@@ -67,7 +67,7 @@ class LandmarkGP(Regression):
         targets, self.single_ = check_numbers(y, len(X))
         weight = row_weights(weights, targets)
         random = check_random_state(self.random_state)
-        first, *others = blocks(~np.isnan(targets), random)
+        first, *others = blocks(~np.isnan(targets), random, max(FIRST, check_integer(self.n_landmarks, "n_landmarks", 1)))
         self._learn_scale(targets)
         self._start(X[first], targets[first], weight[first], random, groups, X_val, y_val)
         for block in others:
@@ -122,7 +122,7 @@ class LandmarkGP(Regression):
         self._check_criterion()
         self.standardiser_ = Standardiser.fit(X, groups)
         table, y = self.standardiser_.transform(X), self._scaled(targets, len(X), "y")
-        order = random.permutation(len(X))
+        order, kept = random.permutation(len(X)), np.zeros(0, dtype=np.int64)
         if X_val is not None:
             held = self.standardiser_.transform(validate_data(self, X_val, reset=False))
             self.held_: Any = held, self._scaled(y_val, len(held), "y_val"), None  # without weights: not learnt from
@@ -131,7 +131,8 @@ class LandmarkGP(Regression):
         else:
             kept, order = _set_aside(~np.isnan(y), order)
             self.held_ = table[kept], y[kept], weights[kept]
-        self.landmarks_ = table[order[: check_integer(self.n_landmarks, "n_landmarks", 1)]]
+        # Rows held out may be landmarks, the last ones: their targets are not learnt from meanwhile.
+        self.landmarks_ = table[np.concatenate([order, kept])[: check_integer(self.n_landmarks, "n_landmarks", 1)]]
         inside = squared_distances(self.landmarks_, exact=True)
         self.unit_ = typical(inside)
         self.scores_: list[dict[str, float]] = []
@@ -171,12 +172,13 @@ class LandmarkGP(Regression):
 
     def _choose(self, whitener: Whitener, sums: Sums, kernel: Matrix) -> Choice:
         """The best noise of every target, by the rows held out, whose kernel with the landmarks is given."""
-        y, noises = self.held_[1], np.array(candidates(self.noise, "noise"))
+        _, y, weights = self.held_
+        noises = np.array(candidates(self.noise, "noise"))
         merits, scale, noise, error = (np.empty(y.shape[1]) for _ in range(4))
         choice = Choice(merits, scale, noise, error, np.empty_like(y))
         for columns, spectrum in self._spectra(whitener, sums):
             errors = spectrum.held_out(kernel, y[:, columns], noises)
-            found, each = errors.judge(), np.arange(columns.size)
+            found, each = errors.judge(None if weights is None else weights[:, columns]), np.arange(columns.size)
             merit = found.merit(self.criterion)
             best = merit.argmax(axis=1)
             merits[columns], scale[columns] = merit[each, best], found.scale[each, best]
@@ -220,7 +222,7 @@ class Choice:
     left_out: Matrix
 
 
-def blocks(known: Any, random: np.random.RandomState, first: int = FIRST, rows: int = ROWS) -> Iterator[Integers]:
+def blocks(known: Any, random: np.random.RandomState, first: int, rows: int = ROWS) -> Iterator[Integers]:
     """Rows in random order, the `first` ones together; among these are some that are known for each target (n, T)."""
     order = random.permutation(len(known))
     early = np.zeros(len(known), dtype=bool)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.linalg
 
-from .gaussian_process import Errors, Matrix, same_rows
+from .gaussian_process import DRIVER, Errors, Matrix, same_rows
 
 NEGLIGIBLE = 1e-9  # share of the largest eigenvalue below which directions of the landmarks are noise of rounding
 
@@ -54,7 +54,7 @@ class Whitener:
 
     @classmethod
     def of(cls, kernel: Matrix) -> Whitener:
-        values, vectors = scipy.linalg.eigh(kernel, check_finite=False)
+        values, vectors = scipy.linalg.eigh(kernel, driver=DRIVER, check_finite=False)
         kept = values > NEGLIGIBLE * values[-1]
         return cls(vectors[:, kept] / np.sqrt(values[kept]))
 
@@ -62,7 +62,7 @@ class Whitener:
         """One for all targets, or one for each."""
         found = []
         for gram in sums.gram:
-            values, vectors = scipy.linalg.eigh(self.matrix.T @ gram @ self.matrix, check_finite=False)
+            values, vectors = scipy.linalg.eigh(self.matrix.T @ gram @ self.matrix, driver=DRIVER, check_finite=False)
             rotation = self.matrix @ vectors
             found.append(LandmarkSpectrum(np.maximum(values, 0), rotation, rotation.T @ sums.product))
         return found if len(found) == 1 else [replace(one, product=one.product[:, [t]]) for t, one in enumerate(found)]

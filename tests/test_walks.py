@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import pickle
+import subprocess
+import sys
 from collections import Counter
 
 import numpy as np
@@ -296,6 +298,13 @@ def test_a_walk_that_was_used_is_saved_without_what_was_derived(tmp_path):
     loaded = torch.load(tmp_path / "walk.pt", weights_only=True)
     assert not loaded.derived
     assert torch.equal(features_on(loaded), features_on(walk))
+
+
+def test_a_saved_walk_is_read_where_only_walks_were_imported(tmp_path):
+    torch.save(g2t.random_walk(EDGES, num_nodes=3), tmp_path / "walk.pt")
+    program = f"import graph2tens, torch; graph2tens.RandomWalk; print(torch.load({str(tmp_path / 'walk.pt')!r}, weights_only=True))"
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert said.stdout.startswith("RandomWalk(num_nodes=3"), said.stderr
 
 
 def test_a_walk_made_in_inference_mode_can_be_trained_with():

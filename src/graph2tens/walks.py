@@ -238,18 +238,18 @@ def plain(edge_index: Any) -> Any:
 
 
 def _walk(edge_index: Tensor, n: int, weight: Tensor | None, laziness: float, batch: Tensor | None) -> RandomWalk:
-    edges = edge_index.size(1)
-    source, target = edge_index.long()  # no copy where they are 64-bit integers already
+    edges, (source, target) = edge_index.size(1), edge_index.long()  # no copy where they are 64-bit integers already
     key = source * n
     key += target
     degree = torch.bincount(source, minlength=n)
     loops = torch.arange(n, device=degree.device) if laziness else (degree == 0).nonzero().squeeze(1)  # who stays put
     key = torch.cat([key, loops * (n + 1)]) if loops.numel() else key  # so that all steps are sorted at once
-    key, position = _sorted(key)
+    key, position, times = _sorted(key)
     row = key.div(max(n, 1), rounding_mode="floor")
     col = key.sub_(row * n)
     if weight is None:
-        weight = torch.bincount(position[:edges], minlength=row.numel()).double()
+        minus = torch.full_like(loops, -1, dtype=torch.float64)  # staying put is no edge
+        weight = times = times.double().index_add_(0, position[edges:], minus)
     else:
         weight = weight.new_zeros(row.numel()).index_add(0, position[:edges], weight)
     total = weight.new_zeros(n).index_add(0, row, weight)
@@ -257,7 +257,7 @@ def _walk(edge_index: Tensor, n: int, weight: Tensor | None, laziness: float, ba
     probability = weight / total.masked_fill(degree == 0, 1.0)[row]
     if loops.numel():
         staying = torch.full_like(total, laziness).masked_fill(degree == 0, 1.0)[loops]
-        probability = (probability * (1 - laziness)).index_add(0, position[edges:], staying)
+        probability = (probability * (1 - laziness) if laziness else probability).index_add_(0, position[edges:], staying)
         position = position[:edges].clone()
     return RandomWalk(n, _pointer(torch.bincount(row, minlength=n)), col, probability, position, batch)
 
@@ -342,15 +342,15 @@ def _pointer(counts: Tensor) -> Tensor:
     return torch.cat([counts.new_zeros(1), counts.cumsum(0)])
 
 
-def _sorted(key: Tensor) -> tuple[Tensor, Tensor]:
-    """The different numbers of `key` in ascending order, and the place of each of `key` among them."""
+def _sorted(key: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The different numbers of `key` in ascending order, the place of each of `key` among them, and how often each occurs."""
     if bool((key[1:] > key[:-1]).all()):  # what PyG's loaders give
-        return key, torch.arange(key.numel(), device=key.device)
+        return key, torch.arange(key.numel(), device=key.device), torch.ones_like(key)
     key, order = key.sort(stable=True)
-    fresh = torch.ones_like(key, dtype=torch.bool)
-    torch.ne(key[1:], key[:-1], out=fresh[1:])
+    fresh = torch.cat([key.new_ones(1, dtype=torch.bool), key[1:] != key[:-1]])
     position = torch.empty_like(order).scatter_(0, order, fresh.cumsum(0).sub_(1))
-    return key if bool(fresh.all()) else key[fresh], position
+    first = fresh.nonzero().squeeze(1)
+    return key[first], position, first.diff(append=first.new_tensor([key.numel()]))
 
 
 def _check_total(total: Tensor, degree: Tensor) -> None:
@@ -395,3 +395,6 @@ def check_one_head(walk: RandomWalk) -> None:
         raise TypeError(f"`walk` must be a RandomWalk, as `random_walk(edge_index, num_nodes=...)` gives (got {type(walk).__name__}).")
     if walk.probabilities.dim() != 1:
         raise ValueError(f"`walk` must have one probability for each step (got {walk.probabilities.size(1)} heads).")
+
+
+torch.serialization.add_safe_globals([RandomWalk])  # torch.load(weights_only=True) reads saved walks, whose arrays are checked

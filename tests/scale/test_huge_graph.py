@@ -19,6 +19,7 @@ from graph2tens.nn import G2TANConv, G2TNConv, GraphTensNet
 from graph2tens.scale import GraphOnDisk, WalkSampler, apply_network, low_rank_features, open_features
 from graph2tens.scale.huge import features as features_module
 from graph2tens.scale.huge import job as job_module
+from graph2tens.scale.huge import layers as layers_module
 
 N, D = 40, 5
 
@@ -195,9 +196,10 @@ def test_a_network_layer_by_layer_is_the_network(tmp_path, edges, x, conv, optio
         apply_network(GraphTensNet(D, 3, pool=None, **{**options, "jk": None}), x, graph, tmp_path / "out")
 
 
-def test_single_layers_are_applied_and_what_cannot_be_is_refused(tmp_path, graph, edges, x):
+def test_single_layers_are_applied_and_what_cannot_be_is_refused(tmp_path, graph, edges, x, monkeypatch):
+    monkeypatch.setattr(layers_module, "cores", lambda: 1)  # for workers=None, all cores: more would be processes of their own
     for number, layer in enumerate((G2TNConv(D, 8), G2TANConv(D, 8, heads=4))):
-        outputs = apply_network(layer, x, graph, tmp_path / str(number))
+        outputs = apply_network(layer, x, graph, tmp_path / str(number), workers=None)
         torch.testing.assert_close(
             torch.from_numpy(outputs.copy()), layer(torch.from_numpy(x), torch.from_numpy(edges)).detach(), rtol=1e-4, atol=1e-4
         )
@@ -207,6 +209,9 @@ def test_single_layers_are_applied_and_what_cannot_be_is_refused(tmp_path, graph
         apply_network(GraphTensNet(D, 2), x, graph, tmp_path / "no")
     with pytest.raises(TypeError, match="must be a G2TNConv"):
         apply_network(torch.nn.Linear(2, 2), x, graph, tmp_path / "no")
+    with pytest.raises(ValueError, match="`engine` must be one of"):
+        apply_network(G2TNConv(D, 8), x, graph, tmp_path / "no", engine="spark")
+    assert not (tmp_path / "no" / "_network.json").exists()
 
 
 def test_all_neighbours_make_seeds_exact(graph, edges, x):

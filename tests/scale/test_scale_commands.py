@@ -70,7 +70,10 @@ def test_rows_that_are_no_graphs_make_the_exit_code_1(tmp_path):
         (("fit", "nothing", "--out", "f", "--set", "walks=3"), 2, "write a setting as NAME=VALUE"),
         (("apply", "nothing", "nothing", "--out", "o"), 1, "nothing does not exist"),
         (("apply", "nothing", "nothing", "--out", "o", "--engine", "spark"), 1, "`engine` must be one of"),
+        (("apply", "nothing", "nothing", "--out", "o", "--address", "tcp://there"), 1, "`address` is for engine='dask' and 'ray'"),
         (("check", "nothing"), 1, "nothing holds no features"),
+        (("fit", __file__, "--out", "f"), 1, "test_scale_commands.py must be a Parquet file; pandas.read_csv"),
+        (("graph", __file__, "--out", "g", "--num-nodes", 3), 1, "test_scale_commands.py must be a Parquet file; pandas.read_csv"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(arguments, code, message):

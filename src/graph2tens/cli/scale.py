@@ -73,9 +73,9 @@ def apply(
     from ..scale import plan_features
     from ..scale.engines import check_engine
 
-    check_engine(engine)
+    check_engine(engine, address)
     job = plan_features(features, inputs, out, dtype="float16" if half else "float32", rows_per_file=rows_per_file, strict=strict)
-    left = sum(shard.last - shard.first for shard in job.waiting)
+    left = job.left
     if not as_json:
         told = f"{left:,} of {job.graphs:,} graphs to do in {len(job.waiting):,} files, {job.features.n_features_out_:,} columns: "
         told += f"{job.bytes / 1e9:,.2f} GB of {job.free / 1e9:,.1f} GB free"

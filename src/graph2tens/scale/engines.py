@@ -46,9 +46,8 @@ def run_tasks(
     """
     from ..training.provenance import cores  # here, since workers load this file and need not wait for torch
 
+    check_engine(engine, address)
     runner = _runner(engine)
-    if address is not None and engine == "local":
-        raise ValueError(f"`address` is for engine='dask' and 'ray' (got {address!r} with engine='local').")
     count = workers or cores()
     waiting = set(range(len(tasks)))
     lost = 0
@@ -68,9 +67,11 @@ def run_tasks(
                 ) from None
 
 
-def check_engine(engine: str) -> None:
-    """Say at once what is wrong with the name of an engine, or what to install for it."""
+def check_engine(engine: str, address: str | None = None) -> None:
+    """Say at once what is wrong with the name of an engine or its address, or what to install for it."""
     _runner(engine)
+    if address is not None and engine == "local":
+        raise ValueError(f"`address` is for engine='dask' and 'ray' (got {address!r} with engine='local').")
 
 
 class _LostError(Exception):

@@ -67,7 +67,7 @@ def low_rank_features(
         threads: of one worker; they share its states, so they are the cheaper way to use a machine's cores.
         on_progress: is told the number of functionals done, and of all.
     """
-    check_engine(engine)
+    check_engine(engine, address)
     graph = graph if isinstance(graph, GraphOnDisk) else GraphOnDisk(graph)
     folder = Path(out)
     arrays = as_arrays(components, coefficients, bias)

@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from numpy.typing import NDArray
 
 from ...checks import check_integer, check_laziness
 from ...files import making_folder, write_json
+from ..parquet import parquet_files
 from . import sorting
 
 ROW_PTR, COL, PROBABILITIES, DESCRIPTION = "row_ptr.npy", "col.npy", "probabilities.npy", "graph.json"
@@ -30,7 +30,6 @@ CHUNK = 2**22  # edges that are read at a time
 Edges = tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]
 
 
-@dataclass(frozen=True)
 class GraphOnDisk:
     """The walk on a graph in a folder; make it with :meth:`build`, open it by ``GraphOnDisk(folder)``.
 
@@ -38,11 +37,9 @@ class GraphOnDisk:
         folder: where it lies.
     """
 
-    folder: Path
-
     def __init__(self, folder: str | Path) -> None:
-        object.__setattr__(self, "folder", Path(folder))
-        _ = self.facts
+        self.folder = Path(folder)
+        _ = self.facts  # says at once if there is no graph
 
     @classmethod
     def build(
@@ -129,11 +126,6 @@ class GraphOnDisk:
     def probabilities(self) -> NDArray[np.float32] | None:
         """(entries,), or None if a node's steps all have the same: 1 over their number."""
         return self._array(PROBABILITIES, (self.num_entries,), (np.float32,)) if self.facts["weighted"] else None
-
-    def neighbours(self, node: int) -> NDArray[Any]:
-        """The nodes that the walker may step to."""
-        found: NDArray[Any] = self.col[self.row_ptr[node] : self.row_ptr[node + 1]]
-        return found
 
     def check(self) -> None:
         """Read everything: is the folder as it was written? The loops that walk on it trust it."""
@@ -275,9 +267,9 @@ def _parquet(path: Path) -> Iterable[Sequence[Any]]:
         import pyarrow.parquet as pq
     except ImportError:
         raise ImportError("Parquet files need pyarrow: pip install 'graph2tens[data]', or give a file .npy.") from None
-    files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
-    if not files or not path.exists():
-        raise FileNotFoundError(f"there is no Parquet file at {path}.")
+    files = parquet_files(path)
+    if not files:
+        raise FileNotFoundError(f"there is no file *.parquet in {path}.")
     for file in files:
         with pq.ParquetFile(file) as opened:
             names = opened.schema_arrow.names

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -114,8 +115,6 @@ def block_path(folder: Path, block: tuple[int, int]) -> Path:
 
 def make_block(folder: str, digest: str, block: tuple[int, int], num_threads: int = 1) -> float:
     """The unit of work: make the file of one block, unless it is there. Returns the processor seconds it took."""
-    import time
-
     target = block_path(Path(folder), block)
     if target.exists():
         return 0.0
@@ -133,8 +132,9 @@ def compute_block(job: WalkJob, block: tuple[int, int], num_threads: int = 1) ->
     """(n, M, functionals of the block); two more arrays of this size are needed on the way."""
     told, (left, right) = job.description, block
     R = job.components.shape[2]
+    # the recursion takes components in descending order
     components, bias, coefficients = (
-        np.ascontiguousarray(values[..., left:right]) for values in (job.components, job.bias, job.coefficients)
+        np.ascontiguousarray(values[..., left:right]) for values in (job.components[::-1], job.bias[::-1], job.coefficients)
     )
     shape, dtype = bias.shape, components.dtype
     tau = components[:, 0].copy() if told.time else np.zeros(shape, dtype)

@@ -22,6 +22,8 @@ from torch import Tensor
 from ...files import replacing, write_json
 from ...nn import GraphTensNet, WalkConv
 from ...nn.conv import G2TANConv
+from ...training.provenance import cores
+from ..engines import check_engine
 from .features import FeaturesOnDisk, as_arrays, as_bytes, attributes_file, centre_and_digest, keep_or_choose, plan_walk, run_walk
 from .graph import GraphOnDisk
 from .job import CHUNK, open_attributes
@@ -38,7 +40,7 @@ def apply_network(
     *,
     memory: int | str | None = None,
     engine: str = "local",
-    workers: int = 1,
+    workers: int | None = 1,
     address: str | None = None,
     threads: int | None = None,
     on_layer: Callable[[int, int], None] | None = None,
@@ -55,8 +57,9 @@ def apply_network(
         memory, engine, workers, address, threads: as for :func:`graph2tens.scale.low_rank_features`.
         on_layer: is told the number of layers done, and of all.
     """
+    check_engine(engine, address)
     graph = graph if isinstance(graph, GraphOnDisk) else GraphOnDisk(graph)
-    folder = Path(out)
+    folder, count = Path(out), workers or cores()
     convs = _walking_layers(network, graph)
     path = attributes_file(x, folder, graph.num_nodes)
     _check_same(folder, network, path, graph)
@@ -70,8 +73,8 @@ def apply_network(
             after, walks = folder / f"rows-{number + 1:02d}.npy", folder / f"walk-{number:02d}"
             if not after.exists():
                 job = _job(layer, rows, graph)
-                job = keep_or_choose(walks, job, as_bytes(memory), graph, workers)
-                z = run_walk(walks, job, engine=engine, workers=workers, address=address, threads=threads)
+                job = keep_or_choose(walks, job, as_bytes(memory), graph, count)
+                z = run_walk(walks, job, engine=engine, workers=count, address=address, threads=threads)
                 before_layer = open_attributes(rows, graph.num_nodes)
                 _by_rows(after, [z, before_layer], lambda parts, layer=layer: layer.combine(*parts), _dtype(network))  # type: ignore[misc]
                 del z

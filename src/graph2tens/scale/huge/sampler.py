@@ -52,9 +52,8 @@ class WalkSampler(BaseSampler):  # type: ignore[misc]
     def sample_from_nodes(self, index: NodeSamplerInput, **kwargs: Any) -> SamplerOutput:
         """Seeds first, then the others in the order in which they are met."""
         seeds = index.node.to(torch.long)
-        known, frontier = seeds, seeds
-        rows, cols, entries, counts = [], [], [], [seeds.numel()]
-        place = _Places(known)
+        place, frontier = _Places(seeds), seeds
+        rows, cols, counts = [], [], [seeds.numel()]
         for fanout in self.fanouts:
             row, entry = self._steps(frontier, fanout)
             target = torch.from_numpy(self.graph.col[entry.numpy()].astype(np.int64))
@@ -62,7 +61,6 @@ class WalkSampler(BaseSampler):  # type: ignore[misc]
             frontier = place.add(target)
             rows.append(source)
             cols.append(place.of(target))
-            entries.append(entry)
             counts.append(frontier.numel())
         # Edges of a batch are read as edge_index: the walker steps from the first row to the second.
         return SamplerOutput(
@@ -109,8 +107,7 @@ class _Places:
 
     def __init__(self, seeds: Tensor) -> None:
         self._found = [seeds]
-        self._sorted, order = torch.sort(seeds, stable=True)
-        self._where = order
+        self._sorted, self._where = torch.sort(seeds, stable=True)
         if bool((self._sorted.diff() == 0).any()):
             raise ValueError("seeds of a batch must differ (got one twice).")
 

@@ -126,7 +126,6 @@ def _from_file(path: Path) -> GraphTensFeatures:
     features = GraphTensFeatures(**_parameters(described["parameters"]))
     features._check_arguments()
     features.freeze()
-    features.freeze()
     features.edge_nodes_ = _edge_nodes(described["edge_nodes"])
     features.encoder_ = _encoder(described["encoder"], arrays)
     features.layers_ = [_layer(number, groups, arrays) for number, groups in enumerate(described["layers"])]

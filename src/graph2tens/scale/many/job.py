@@ -25,6 +25,7 @@ from ...files import remove_leftovers, replacing
 from ...sklearn import GraphTensFeatures
 from ...training.provenance import cores
 from ..engines import check_engine, run_tasks
+from ..parquet import parquet_files
 from .arrow import DTYPES, output_schema, transform_rows
 from .fitted import features_bytes, load_features
 from .task import Done, Settings, Shard, apply_to_shard, expected_facts, facts_of, one_thread, rows_of
@@ -80,7 +81,7 @@ class Job:
     @property
     def graphs(self) -> int:
         """Rows of all input files."""
-        return sum(shard.last - shard.first for shard in self.shards)
+        return sum(shard.rows for shard in self.shards)
 
     @property
     def waiting(self) -> tuple[Shard, ...]:
@@ -88,9 +89,14 @@ class Job:
         return tuple(shard for shard in self.shards if not Path(shard.target).exists())
 
     @property
+    def left(self) -> int:
+        """Rows of the waiting shards."""
+        return sum(shard.rows for shard in self.waiting)
+
+    @property
     def bytes(self) -> int:
         """What the files that are not there yet will take, about."""
-        numbers = sum(shard.last - shard.first for shard in self.waiting) * int(self.features.n_features_out_)
+        numbers = self.left * int(self.features.n_features_out_)
         return numbers * int(DTYPES[self.settings.dtype].bit_width) // 8
 
     @property
@@ -102,7 +108,7 @@ class Job:
     @cached_property
     def seconds_per_graph(self) -> float:
         """Processor time of one graph, measured on some of the first file."""
-        first = next((shard for shard in self.shards if shard.last > shard.first), None)
+        first = next((shard for shard in self.shards if shard.rows), None)
         if first is None:
             return 0.0
         with pq.ParquetFile(first.source) as file, one_thread():
@@ -114,7 +120,7 @@ class Job:
 
     def seconds(self, workers: int | None = None) -> float:
         """What the rest of the job will take on so many workers like this process, about."""
-        return self.seconds_per_graph * sum(shard.last - shard.first for shard in self.waiting) / (workers or cores())
+        return self.seconds_per_graph * self.left / (workers or cores())
 
     def run(
         self,
@@ -126,7 +132,7 @@ class Job:
         on_progress: Callable[[Progress], None] | None = None,
     ) -> Summary:
         """Make the files that are not there yet; see :func:`apply_features`."""
-        check_engine(engine)
+        check_engine(engine, address)
         if not even_if_full and self.bytes > self.free:
             raise OSError(
                 f"the features would take {self.bytes / 1e9:,.1f} GB and there are {self.free / 1e9:,.1f} GB free at {self.out}. "
@@ -134,13 +140,11 @@ class Job:
             )
         started = time.perf_counter()
         write_features_once(self.out, self.features)
-        there = [shard for shard in self.shards if Path(shard.target).exists()]
-        done = [apply_to_shard(shard, self.settings) for shard in there]
-        tasks = [shard for shard in self.shards if shard not in set(there)]
+        waiting = set(self.waiting)
+        tasks = [(shard, self.settings) for shard in self.shards if shard in waiting]
+        done = [apply_to_shard(shard, self.settings) for shard in self.shards if shard not in waiting]
         before = sum(one.rows + one.errors for one in done)
-        for _, result in run_tasks(
-            apply_to_shard, [(shard, self.settings) for shard in tasks], engine=engine, workers=workers, address=address
-        ):
+        for _, result in run_tasks(apply_to_shard, tasks, engine=engine, workers=workers, address=address):
             done.append(result)
             if on_progress is not None:
                 on_progress(self._progress(done, before, time.perf_counter() - started))
@@ -228,11 +232,9 @@ def input_files(inputs: str | Path | Sequence[str | Path], out: Path | None = No
     given = [Path(inputs)] if isinstance(inputs, (str, Path)) else [Path(path) for path in inputs]
     found: dict[str, Path] = {}
     for path in given:
-        if not path.exists():
-            raise FileNotFoundError(f"there is no file or folder {path}.")
         if out is not None and path.absolute() == out.absolute():
             raise ValueError(f"`out` must be another folder than the input (got {out} for both).")
-        for file in sorted(path.rglob("*.parquet")) if path.is_dir() else [path]:
+        for file in parquet_files(path):
             name = file.relative_to(path) if path.is_dir() else Path(file.name)
             if any(part.startswith(("_", ".")) for part in name.parts):
                 continue

@@ -87,25 +87,20 @@ def _molecules(smiles: list[Any]) -> list[OneGraph | str]:
 
 def _graph(columns: dict[str, _Column], row: int) -> OneGraph:
     n = columns["num_nodes"].number(row)
-    edges = np.stack([columns[name].integers(row) for name in ("src", "dst")]) if _equal(columns, row) else np.zeros((2, 0), np.int64)
-    count = edges.shape[1]
+    src, dst = columns["src"].integers(row), columns["dst"].integers(row)
+    if src.size != dst.size:
+        raise ValueError(f"the graph must have as many `src` as `dst` (got {src.size} and {dst.size}).")
+    count = src.size
     weights = columns["weight"].table(row, count) if "weight" in columns else None
     return OneGraph(
         n,
-        edges,
+        np.stack([src, dst]),
         np.ones(count) if weights is None else weights[:, 0],
         columns["x"].table(row, n) if "x" in columns else None,
         columns["label"].labels(row, n) if "label" in columns else None,
         columns["edge_attr"].table(row, count) if "edge_attr" in columns else None,
         columns["edge_label"].labels(row, count) if "edge_label" in columns else None,
     )
-
-
-def _equal(columns: dict[str, _Column], row: int) -> bool:
-    src, dst = columns["src"].size(row), columns["dst"].size(row)
-    if src != dst:
-        raise ValueError(f"the graph must have as many `src` as `dst` (got {src} and {dst}).")
-    return True
 
 
 class _Column:
@@ -153,12 +148,9 @@ class _Column:
             raise ValueError(f"the graph must have `{self.name}` (got none).")
         return int(self.values[row])
 
-    def size(self, row: int) -> int:
+    def integers(self, row: int) -> NDArray[np.int64]:
         if self.absent[row]:
             raise ValueError(f"the graph must have `{self.name}` (got none).")
-        return int(self.offsets[row + 1] - self.offsets[row])
-
-    def integers(self, row: int) -> NDArray[np.int64]:
         values = self._row(self.offsets[row], self.offsets[row + 1])
         if values.dtype.kind not in "iu":
             raise ValueError(f"the graph must have integers in `{self.name}` (got {values.dtype}).")
@@ -185,10 +177,9 @@ class _Column:
         return self._row(self.inner[first], self.inner[last]).astype(np.float64).reshape(count, width)
 
     def _expect(self, row: int, count: int) -> None:
-        if self.size(row) != count:
-            raise ValueError(
-                f"the graph must have one entry of `{self.name}` for each of its {count} nodes or edges (got {self.size(row)})."
-            )
+        size = int(self.offsets[row + 1] - self.offsets[row])
+        if size != count:
+            raise ValueError(f"the graph must have one entry of `{self.name}` for each of its {count} nodes or edges (got {size}).")
 
     def _row(self, first: np.int64, last: np.int64) -> NDArray[Any]:
         if self.holes is not None and self.holes[first:last].any():

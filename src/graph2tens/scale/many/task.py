@@ -54,6 +54,10 @@ class Shard:
     target: str
     errors: str
 
+    @property
+    def rows(self) -> int:
+        return self.last - self.first
+
 
 @dataclass(frozen=True)
 class Done:

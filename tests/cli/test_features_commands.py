@@ -245,7 +245,8 @@ def test_features_are_written_with_names_and_classes(kind, suffix, tmp_path):
         with np.load(out) as stored:
             np.testing.assert_array_equal(stored["features"], expected)
             assert len(set(stored["names"])) == expected.shape[1]
-            assert any("label=" in name for name in stored["names"]) == ("node_labels" in kind)
+            assert any(name.startswith("label=") for name in stored["names"]) == ("node_labels" in kind)
+            assert any(name.startswith("edge_label=") for name in stored["names"]) == ("edge_labels" in kind)
             assert set(stored["class"]) == {"-1", "2"}
             assert stored["graph"].tolist() == list(range(1, 41))  # as the files number them
     else:

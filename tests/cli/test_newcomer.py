@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import warnings
 from types import SimpleNamespace
@@ -9,14 +10,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from report_samples import own_records
 from torch_geometric.data import Data
 from tu_folders import write_tu
 from typer.testing import CliRunner
 
 from graph2tens.cli import app
+from graph2tens.cli.summary import show_study
 from graph2tens.cli.training_display import Display, _found, _not_found, _times
 from graph2tens.datasets import AttributeScaler, DataError, GraphDataset, load
 from graph2tens.nn import GraphTensNet
+from graph2tens.report.own.data import collect_own
 from graph2tens.training.tasks import graph_inputs
 
 
@@ -77,6 +81,26 @@ def test_help_leaves_room_for_words_at_80_columns(command):
     assert rows
     assert not any("<=x<=" in line for line in rows)
     assert np.mean([len(line.rstrip("│ ").split("  ")[-1]) for line in rows]) > 18
+
+
+@pytest.mark.parametrize("command", [[], ["train"], ["classify"], ["predict"], ["scale", "apply"]])
+def test_help_breaks_its_lines_where_the_terminal_ends(command):
+    said = CliRunner().invoke(app, [*command, "--help"], env={"COLUMNS": "80", "TERMINAL_WIDTH": "80"}).stdout
+    assert "…" not in said
+    prose = [line.strip() for line in said.partition("\n╭")[0].split("\n")]
+    for line, following in itertools.pairwise(prose):
+        if line and following and not line.startswith("graph2tens"):
+            assert len(line) + 1 + len(following.split()[0]) > 78, f"{line!r} is followed by {following!r}"
+
+
+def test_names_of_methods_are_not_broken_in_words_at_80_columns(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    longest = {"WL+SVM": "GraphTensFeatures+SVM"}
+    records = [{**one, "model": longest.get(one["model"], one["model"])} for one in own_records()]
+    show_study(collect_own(records))
+    shown = capsys.readouterr().out
+    assert "features + SVM  " in shown
+    assert max(map(len, shown.split("\n"))) <= 80
 
 
 def test_times_add_up():

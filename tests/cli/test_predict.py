@@ -52,3 +52,11 @@ def test_data_without_its_option_is_told_how_to_be_written(trained):
     result = CliRunner().invoke(app, ["predict", str(model), str(data)])
     assert result.exit_code == 2
     assert "write --data" in " ".join(result.output.split())
+
+
+def test_a_model_that_is_not_there_is_not_taken_for_one_of_train(tmp_path):
+    (tmp_path / "new.csv").write_text("smiles\nCCO\n")
+    for model in (tmp_path / "nowhere", tmp_path):
+        result = CliRunner().invoke(app, ["predict", str(model), str(tmp_path / "new.csv")])
+        assert result.exit_code == 1
+        assert f"{model} is no model" in result.stderr

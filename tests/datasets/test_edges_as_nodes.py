@@ -91,7 +91,12 @@ def test_train_reads_edges_says_so_and_predict_does_too(tmp_path: Path):
 
     said = run("train", str(data), "--no-edges", "--out", str(tmp_path / "without"), *small)
     assert "are there, but not used" in " ".join(said.split())
-    assert json.loads((tmp_path / "without" / "record.json").read_text())["variant"] == "no edges"
+    without = json.loads((tmp_path / "without" / "record.json").read_text())
+    assert without["variant"] == "no edges"
+    # what reads edges and what does not, `classify` among it, stand in one table of `report` and are paired
+    for mark in ("fingerprint", "test_part"):
+        assert record["judged"][mark] == without["judged"][mark]
+    assert record["judged"]["fingerprint"] == load(data).fingerprint()
 
 
 @pytest.mark.parametrize(

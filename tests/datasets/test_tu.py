@@ -113,6 +113,14 @@ def test_graphs_without_labels_and_attributes_are_described_by_degrees(tmp_path)
     assert columns.tolist() == [0, 1, 31, 32, 32, 33, 36, 37, 37]
 
 
+def test_columns_of_degrees_have_names(tmp_path):
+    data = load(write_tu(tmp_path / "BARE", "BARE", node_labels=None))
+    names = data.encoding.column_names
+    assert len(names) == len(set(names)) == data.num_features
+    of_degrees = degree_attributes(np.array([3, 31, 32, 100, 5000])).argmax(1)
+    assert [names[place] for place in of_degrees] == ["degree=3", "degree=31", "degree=32..63", "degree=64..127", "degree=1024.."]
+
+
 def test_of_very_many_labels_the_most_frequent_ones_are_used(tmp_path):
     n = 1500
     folder = write_tu(

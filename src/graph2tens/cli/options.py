@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import typing
@@ -47,14 +48,22 @@ Threads = Annotated[int | None, typer.Option(min=1, help="Threads on the CPU; by
 def set_limits(app: typer.Typer) -> None:
     """Give every number among the options of an app, and of the groups below it, its limits, and have places to write to checked.
 
-    Done once for all commands, so that none of them can be forgotten. A limit that a command sets itself stays.
+    Done once for all commands, so that none of them can be forgotten. A limit that a command sets itself stays. Their help loses the
+    line ends of its source, which would cut lines of a narrow terminal in two.
     """
-    for command in app.registered_commands:
-        if command.callback is not None:
+    for command in [*app.registered_commands, app.registered_callback]:
+        if command is not None and command.callback is not None:
             _set_limits(command.callback)
+            command.help = flowing(command.callback.__doc__ or "")
     for group in app.registered_groups:
         if group.typer_instance is not None:
             set_limits(group.typer_instance)
+
+
+def flowing(text: str) -> str:
+    """Paragraphs of a docstring as one line each; indented ones, the examples, as they are."""
+    paragraphs = inspect.cleandoc(text).split("\n\n")
+    return "\n\n".join(part if part.startswith(" ") else " ".join(part.split()) for part in paragraphs)
 
 
 def _set_limits(command: Callable[..., Any]) -> None:

@@ -21,11 +21,11 @@ def show_study(study: OwnStudy, measured: Mapping[str, str] | None = None) -> No
     console = Console(highlight=False)
     for result in study.data:
         title = ", ".join(filter(None, [result.name, sentences.test_sizes(result)]))
-        table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+        table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False, collapse_padding=True)
         for place, name in enumerate(headings(result)):
             table.add_column(name, justify="right" if place else "left", overflow="fold", no_wrap=place > 0)
-        for row in rows(result):
-            table.add_row(*row)
+        for name, *numbers in rows(result):
+            table.add_row(name.replace("GraphTensFeatures+", "features + "), *numbers)  # as --method has it: the full name would be cut
         console.print(table)
         if any(len(method.runs) > 1 for method in result.methods):
             console.print(sentences.PAIRED)

@@ -38,7 +38,10 @@ def train(
     folds: Annotated[int | None, typer.Option(min=3, max=1000, help="Cross-validation of graphs: one run per fold.")] = None,
     out: Annotated[
         Path | None,
-        typer.Option(file_okay=False, help="Folder for the model, or of several runs; by default runs/DATASET-MODEL-PROTOCOL-SEED."),
+        typer.Option(
+            file_okay=False,
+            help="Folder for the model, or of several runs; by default one in runs/, named after data, model, protocol and seed.",
+        ),
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue this run where it was interrupted or killed.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a run that is in the folder already; other files stay.")] = False,

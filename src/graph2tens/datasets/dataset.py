@@ -19,6 +19,16 @@ class DataError(ValueError):
     """Data that cannot be used. One line that names the file and line, the graph or the class, and what to do about it."""
 
 
+EXACT_DEGREES = 32  # degrees below have a column each, above there is one for each octave
+OCTAVES = 6
+_STARTS = [EXACT_DEGREES << octave for octave in range(OCTAVES)]
+DEGREES = [
+    *(f"degree={degree}" for degree in range(EXACT_DEGREES)),
+    *(f"degree={start}..{2 * start - 1}" for start in _STARTS[:-1]),
+    f"degree={_STARTS[-1]}..",
+]
+
+
 @dataclass(frozen=True)
 class Encoding:
     """How the columns of x and the classes came about, so that other files can be encoded the same way (prediction).
@@ -46,8 +56,8 @@ class Encoding:
 
     @property
     def column_names(self) -> list[str]:
-        """Of x, before edges get nodes of their own: ``attribute0``, ``label=6``; empty for degrees alone."""
-        return _names("", self.num_attributes, self.node_labels)
+        """Of x, before edges get nodes of their own: ``attribute0``, ``label=6``, or ``degree=3`` and ``degree=64..127``."""
+        return DEGREES if self.degrees else _names("", self.num_attributes, self.node_labels)
 
     @property
     def edge_column_names(self) -> list[str]:
@@ -98,6 +108,7 @@ class GraphDataset:
         class_names: what the classes are called in the files.
         encoding: how x was built from labels and attributes.
         source: where the data came from: a folder, or a sentence for built-in data.
+        origin: the fingerprint of the data that these graphs were made of, if they are not as they were read.
     """
 
     name: str
@@ -108,6 +119,7 @@ class GraphDataset:
     class_names: tuple[str, ...] = ()
     encoding: Encoding = field(default_factory=Encoding)
     source: str = ""
+    origin: str = ""
 
     @property
     def labels(self) -> Integers:

@@ -38,7 +38,8 @@ def edges_as_nodes(dataset: GraphDataset, kind: Kind = "") -> GraphDataset:
         if graph.y is not None:
             made.y = graph.y
         graphs.append(made)
-    return replace(dataset, graphs=graphs, num_features=graphs[0].x.size(1), encoding=replace(dataset.encoding, edges=kind))
+    encoding, origin = replace(dataset.encoding, edges=kind), dataset.origin or dataset.fingerprint()
+    return replace(dataset, graphs=graphs, num_features=graphs[0].x.size(1), encoding=encoding, origin=origin)
 
 
 def _lists_both_ways(graph: Data) -> bool:

@@ -19,14 +19,12 @@ import torch
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 
-from .dataset import DataError, Encoding, GraphDataset, Integers
+from .dataset import EXACT_DEGREES, OCTAVES, DataError, Encoding, GraphDataset, Integers
 from .edge_nodes import edges_as_nodes
 from .tables import Table, read_table
 
 REQUIRED = ("A", "graph_indicator", "graph_labels")
 OPTIONAL = ("node_labels", "node_attributes", "edge_labels", "edge_attributes")
-EXACT_DEGREES = 32  # degrees below have a column each, above there is one for each octave
-OCTAVES = 6
 MAX_LABEL_VALUES = 1000  # of a label, the most frequent ones: DBLP_v1 has 41,325, which as indicators would fill 30 GB
 
 Floats = NDArray[np.float32]

@@ -17,12 +17,13 @@ MOST_CLASSES = 50  # beyond, a table of who was taken for whom is neither read n
 def judged_on(dataset: GraphDataset, parts: Split, answers: Integers | None = None) -> dict[str, Any]:
     """Facts for a record, plain JSON.
 
-    ``fingerprint`` tells the data apart from other data of its name, ``test_part`` the test part from others of the data, so that runs
-    judged on the same examples can be paired. With `answers`, the classes given to the test part: ``majority``, the accuracy of always
-    naming the most frequent class of the training part, and ``confusion``, rows for the truth and columns for the answers.
+    ``fingerprint`` tells the data, as they were read, apart from other data of their name, ``test_part`` the test part from others of the
+    data, so that runs judged on the same examples can be paired. With `answers`, the classes given to the test part: ``majority``, the
+    accuracy of always naming the most frequent class of the training part, and ``confusion``, rows for the truth and columns for the
+    answers.
     """
     marks = hashlib.sha256(np.sort(parts.test).astype(np.int64).tobytes()).hexdigest()[:12]
-    facts: dict[str, Any] = {"fingerprint": dataset.fingerprint(), "test_part": marks}
+    facts: dict[str, Any] = {"fingerprint": dataset.origin or dataset.fingerprint(), "test_part": marks}
     facts["sizes"] = {part: int(getattr(parts, part).size) for part in PARTS}
     if answers is None:
         return facts

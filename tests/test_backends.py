@@ -261,9 +261,9 @@ def test_kernels_are_kept_on_disk_and_found_again(tmp_path: Path):
     def files() -> dict[Path, int]:
         return {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.nb?")}
 
-    run_python("numba_cpu._kernels('torch.float32')['pieces'](walk.row_ptr.numpy(), walk.col.numpy(), 1)", NUMBA_CACHE_DIR=str(tmp_path))
+    run_python("numba_cpu._pieces()(walk.row_ptr.numpy(), walk.col.numpy(), 1)", NUMBA_CACHE_DIR=str(tmp_path))
     first = files()
-    run_python("numba_cpu._kernels('torch.float32')['pieces'](walk.row_ptr.numpy(), walk.col.numpy(), 1)", NUMBA_CACHE_DIR=str(tmp_path))
+    run_python("numba_cpu._pieces()(walk.row_ptr.numpy(), walk.col.numpy(), 1)", NUMBA_CACHE_DIR=str(tmp_path))
     assert any("pieces" in path.name for path in first)
     assert files() == first  # what is not found is compiled and written
 

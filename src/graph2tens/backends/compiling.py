@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -22,6 +22,8 @@ from typing import Any
 import numba
 from numba import njit
 from numba.core.registry import cpu_target
+
+from .loops.dialect import OPTIONS
 
 _TRIES = 8  # functions call functions, and each may fail to be kept, or to be read
 _folders: set[Path] = set()  # where machine code is kept
@@ -81,32 +83,23 @@ def _discard() -> None:
                 path.unlink()
 
 
-def specialised(function: Callable[..., Any], version: str, **names: Any) -> Compiled:
-    """Compile a copy of a function in which some global names mean something else; Numba takes globals for constants.
-
-    Closures would do the same, but what they hold becomes part of the key under which machine code is kept, and other compiled functions
-    have no key that the next process would find again.
-    """
-    meanings = {name: value.dispatcher if isinstance(value, Compiled) else value for name, value in names.items()}
-    copy = FunctionType(function.__code__, {**function.__globals__, **meanings}, function.__name__)
-    return compiled(copy, version)
-
-
 @signals_wait()
-def compiled(function: Callable[..., Any], version: str = "") -> Compiled:
+def compiled(function: Any, version: str = "") -> Compiled:
     """Keep the machine code of a function beside this file or in the user's cache, or if neither can be written, nowhere.
 
     `version` is whatever the code depends on beside the sources; functions that are called with different types of arguments must
-    have different versions.
+    have different versions. Each is a copy with a name of its own, also in machine code: of functions of one name in several files that
+    are read, LLVM takes the first for all.
     """
-    function.__qualname__ = "_".join([function.__name__, *version.split(), _fingerprint()])
-    options = {"nogil": True, "boundscheck": False, "error_model": "numpy"}
+    function = getattr(function, "py_func", function)
+    copy = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
+    copy.__qualname__ = "_".join([function.__name__, *version.split(), _fingerprint()])
     try:
-        dispatcher = njit(cache=True, **options)(function)
+        dispatcher = njit(cache=True, **OPTIONS)(copy)
         _folders.add(Path(dispatcher.stats.cache_path))
         return Compiled(dispatcher)
     except RuntimeError:  # Numba found no place to write to
-        return Compiled(njit(**options)(function))
+        return Compiled(njit(**OPTIONS)(copy))
 
 
 @cache

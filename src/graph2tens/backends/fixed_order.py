@@ -3,7 +3,7 @@ r"""The recursion from given projections, forward only, with every sum in a fixe
 What is computed for a node and a functional does not depend on which other nodes or functionals are computed with it, on threads, or on how
 LLVM vectorises: each number is made of additions and products in one order, which IEEE arithmetic makes reproducible bit for bit. For
 features that must be the same in any batch (`sklearn/`) and in any cut of a huge graph (`scale/`). The loops are the general
-ones of training (`loops/steps.py`), taken step by step on all rows, with projections that the caller has made in a fixed order, too.
+ones of training (`loops/chain.py`), taken step by step on all rows, with projections that the caller has made in a fixed order, too.
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import threads
-from .compiling import Compiled, specialised
+from .compiling import compiled
 from .loops import chain, sparse, steps
 
 Array = NDArray[Any]
-_ALL_ALIKE = np.zeros(0, np.int64)  # no node has an offset of its own
 
 
 class Pattern(NamedTuple):
@@ -44,7 +43,8 @@ def walk(
     num_threads: int = 1,
     on_step: Callable[[int], None] | None = None,
 ) -> Array:
-    """Levels 1..M of a walk of `length` steps, (n, M, R). Two arrays like `a` are made, without increments three, one of which is returned.
+    """Levels 1..M of a walk of `length` steps, (n, M, R). Two arrays like `a` are made, with a clock or without increments three, one of
+    which is returned.
 
     Args:
         pattern: of the walk; rows of P sum to 1.
@@ -54,32 +54,32 @@ def walk(
         offset: (M, R), components descending, what the start factor adds to `a`; None for no start factor.
         on_step: is told the number of steps done.
     """
-    loops = _loops(a.dtype.name, pattern.col.dtype.name)
-    n, M, R = a.shape
-    own = np.ascontiguousarray(a).reshape(n, M * R)
-    graph = sparse.Graph(pattern.row_ptr, pattern.col, pattern.probabilities.reshape(-1, 1))
-    c = chain.Coefficients(np.tile(coefficients, M), coefficients[1:].reshape(1, M * R))
-    f, new, s = np.zeros_like(own), np.empty_like(own), np.empty((0, R), a.dtype)
-    parts = [sparse.Part(first, last, 0, R, 0, 1) for first, last in _spans(pattern.row_ptr, num_threads)]
+    _, M, R = a.shape
+    a, degree, p = np.ascontiguousarray(a), (0,) * M, pattern.probabilities.reshape(-1, 1)
+    f, new = np.zeros_like(a), np.empty_like(a)
+    spare = np.empty_like(a) if not increments else a - tau if tau.any() else a  # levels of chains at nodes, or the origin of increments
+    parts = [sparse.Edges(pattern.row_ptr, pattern.col, p, first, last, 0, 0, 1, R) for first, last in _spans(pattern.row_ptr, num_threads)]
+    version = f"fixed {a.dtype} {pattern.col.dtype} {M}"
 
-    def share(loop: Compiled, *arguments: Any) -> None:
-        threads.run([partial(loop, part, *arguments) for part in parts])
+    def share(loop: Any, *arguments: Any) -> None:
+        threads.run([partial(_compiled(loop, version), part, *arguments) for part in parts])
 
-    levels = None if increments else np.empty_like(own)
+    def from_state(origin: Array, place: Array) -> chain.Chain:
+        return chain.Chain(degree, (), a, origin, place, f, coefficients)
+
     for t in range(length, 0, -1):
-        shift = (a.dtype.type(1 if increments else t) * tau).reshape(1, M * R)
-        if levels is None:
-            share(loops.edge_step, graph, own, shift, c, f, s, new)
+        if increments:
+            share(chain.step_along_edges, from_state(spare, steps.NOWHERE), new)
         else:
-            share(loops.node_levels, _ALL_ALIKE, own, shift, c, f, s, levels)
-            share(loops.average, graph, levels, levels[:0], new)
+            share(chain.chain_at_sources, from_state(-t * tau[None].astype(a.dtype), steps.ONE_PLACE), spare)
+            share(sparse.average, spare, spare[:0], new)
         f, new = new, f
         if on_step is not None:
             on_step(length - t + 1)
-    if offset is not None:
-        share(loops.node_levels, _ALL_ALIKE, own, np.ascontiguousarray(offset).reshape(1, M * R), c, f, s, new)
-        f, new = new, f
-    return f.reshape(n, M, R)
+    if offset is None:
+        return f
+    share(chain.chain_at_sources, from_state(-offset[None], steps.ONE_PLACE), new)
+    return new
 
 
 def _spans(row_ptr: Array, count: int) -> list[tuple[int, int]]:
@@ -91,13 +91,4 @@ def _spans(row_ptr: Array, count: int) -> list[tuple[int, int]]:
     return [(first, last) for first, last in pairwise([0, *(min(border, n) for border in inner), n]) if last > first]
 
 
-class _Loops(NamedTuple):
-    edge_step: Compiled
-    node_levels: Compiled
-    average: Compiled
-
-
-@cache
-def _loops(dtype: str, columns: str) -> _Loops:
-    loops = (steps.edge_step, steps.node_levels, sparse.average)
-    return _Loops(*(specialised(loop.py_func, f"fixed {dtype} {columns}") for loop in loops))
+_compiled = cache(compiled)

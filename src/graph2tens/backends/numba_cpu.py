@@ -18,15 +18,14 @@ from torch import Tensor
 
 from . import threads
 from .compiling import Compiled, compiled
-from .loops import pieces, units
-from .loops.sparse import Graph
+from .loops import pieces, steps, units
 from .memory import keep_freed_memory
 from .problem import Problem
 from .projection import project_all
 
 _DIFFERENTIABLE = 5  # the first so many inputs of the operator
 _PIECE = 256  # nodes and edges of a piece in a batch of small graphs: its states stay in the cache of a core
-_WIDE, _NARROW = 128, 32  # functionals of a block: many while states fit the cache, else two of its lines
+_WIDE, _NARROW = 128, 32  # functionals of a block: many while states fit the cache, else so many that each thread gets some
 _CACHE_BYTES = 2**19
 _WORK_PER_THREAD = 400_000  # additions of a row, about 50 microseconds
 
@@ -47,10 +46,9 @@ def features(problem: Problem) -> Tensor:
 def low_rank(
     a: Tensor, offset: Tensor, tau: Tensor, c: Tensor, p: Tensor, batch: Tensor, row_ptr: Tensor, col: Tensor, flags: list[int]
 ) -> Tensor:
-    """Features from projections; shapes as in `loops.units.Inputs`, but `c` (M, R) and p (E, H)."""
+    """Features (n, M, R) from projections (n, M, R), offsets (G, M, R), clock (M, R) or (0, R), c (M, R), p (E, H), batch (n,)."""
     out = torch.empty_like(a, memory_format=torch.contiguous_format)
-    work = _Work(a, offset, tau, c, p, batch, row_ptr, col, flags)
-    work.run("forward", out.numpy())
+    _Work(a, offset, tau, c, p, batch, row_ptr, col, flags).run("forward", out.numpy())
     return out
 
 
@@ -61,25 +59,21 @@ def low_rank_backward(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """Gradients of a, offset, tau, c and p, the last four empty where they are not needed."""
     _, need_offset, need_tau, need_c, need_p = needs
-    work = _Work(a, offset, tau, c, p, batch, row_ptr, col, flags, need_p)
-    (_, M, R), count = a.shape, work.pieces.size - 1
+    need_tau = need_tau and tau.numel() > 0
+    work = _Work(a, offset, tau, c, p, batch, row_ptr, col, flags, need_tau, need_p)
+    (_, M, R), pieces = a.shape, work.pieces.size - 1
     da = torch.empty_like(a, memory_format=torch.contiguous_format)
-    dc, dtau = a.new_zeros(count if need_c else 0, M + 1, R), a.new_empty(count if need_tau and tau.numel() else 0, M, R)
-    dp = a.new_zeros(work.lanes.size - 1 if need_p else 0, col.numel(), work.heads)
-    wanted = units.Wanted(*(tensor.numpy() for tensor in (da, dc, dtau, dp)))
+    dc, dclock = a.new_zeros(pieces if need_c else 0, M + 1, R), a.new_zeros(pieces if need_tau else 0, M, R)
+    dp = a.new_zeros(work.parts, col.numel() if need_p else 0, p.size(1))
+    wanted = units.Wanted(*(tensor.numpy() for tensor in (da, dc, dclock, dp)))
     work.run("backward", out.contiguous().numpy(), grad.contiguous().numpy(), wanted)
-    d_offset = a.new_empty(0)
-    if need_offset:
-        # Offsets act in the start factor alone. Increments do not see a constant, so their part of da adds up to zero in every graph.
-        used = work.options.increments and work.options.start
-        d_offset = torch.zeros_like(offset).index_add_(0, batch, da) if used else torch.zeros_like(offset)
-    d_tau = dtau.sum(0)[: tau.size(0)] if need_tau else a.new_empty(0)
+    # Offsets act in the start factor alone. Increments do not see a constant, so their part of da adds up to zero in every graph.
+    d_offset = torch.zeros_like(offset) if need_offset else a.new_empty(0)
+    if need_offset and work.options.increments and work.options.start:
+        d_offset.index_add_(0, batch, da)
+    d_tau = dclock.sum(0) if need_tau else a.new_empty(tau.shape if needs[2] else 0)
     d_c = dc.sum(0)[1:].clone() if need_c else a.new_empty(0)
-    # Blocks hold whole heads, or several blocks share one.
-    groups = p.size(1) // work.heads
-    by_group = dp.view(groups, dp.size(0) // groups, *dp.shape[1:]).sum(1)
-    d_p = by_group.transpose(0, 1).reshape(p.shape) if need_p else a.new_empty(0)
-    return da, d_offset, d_tau, d_c, d_p
+    return da, d_offset, d_tau, d_c, dp.sum(0) if need_p else a.new_empty(0)
 
 
 class _Work:
@@ -87,52 +81,57 @@ class _Work:
 
     def __init__(
         self, a: Tensor, offset: Tensor, tau: Tensor, c: Tensor, p: Tensor, batch: Tensor, row_ptr: Tensor, col: Tensor, flags: list[int],
-        sums_over_lanes: bool = False,
+        wants_clock: bool = False, sums_over_heads: bool = False,
     ) -> None:  # fmt: skip
-        length, increments, start, carried = flags
-        c = torch.cat([torch.ones_like(c[:1]), c])
-        self.inputs = units.Inputs(*(tensor.detach().contiguous().numpy() for tensor in (a, offset, tau, c, batch)))
-        self.graph = Graph(*(tensor.detach().contiguous().numpy() for tensor in (row_ptr, col, p)))
-        self.options = units.Options(length, bool(increments), bool(start), bool(carried))
-        self.kernels = _kernels(str(a.dtype))
-        self.pieces: NDArray[np.int64] = self.kernels["pieces"](self.graph.row_ptr, self.graph.col, _PIECE)
-        _, M, R = a.shape
-        self.per_head = R // p.size(1)
-        lanes = _WIDE
-        if np.diff(self.pieces).max() * M * _WIDE * a.element_size() > _CACHE_BYTES:
-            # One large piece: each thread gets a block. Only sums over the functionals of a head, the gradient of its probabilities, depend
-            # on blocks, so they must not follow the number of threads where they part a head.
-            parted = sums_over_lanes and self.per_head > _NARROW
-            lanes = _NARROW if parted else max(_NARROW, -(-R // torch.get_num_threads()))
-        self.heads = max([h for h in range(1, p.size(1) + 1) if p.size(1) % h == 0 and h * self.per_head <= lanes], default=1)
-        width = self.heads * self.per_head
-        self.lanes = np.append([left + r for left in range(0, R, width) for r in range(0, width, lanes)], R)
+        length, increments, start, carried = (int(flag) for flag in flags)
+        (_, M, R), clock = a.shape, (tau if tau.numel() else torch.zeros_like(c)).unsqueeze(0)
+        every_c = torch.cat([torch.ones_like(c[:1]), c]).unsqueeze(0)
+        tensors = (row_ptr, col, p, batch, a, -offset, clock, every_c)
+        arrays = [tensor.detach().contiguous().numpy() for tensor in tensors]
+        self.inputs = units.Inputs((0,) * M, (0,) * carried, *arrays)
+        timed = wants_clock or bool(clock.any())
+        sheared = bool(increments) and M <= 2 and length > 0 and not carried and not timed
+        self.way = "_sheared" if sheared else ""
+        self.options = steps.Options(length, bool(increments), bool(start), timed)
+        self.pieces: NDArray[np.int64] = _pieces()(self.inputs.row_ptr, self.inputs.col, _PIECE)
+        self.per_head, most = R // p.size(1), _WIDE
+        if int(np.diff(self.pieces).max()) * M * _WIDE * a.element_size() > _CACHE_BYTES:
+            # One large piece is shared out by functionals. Of all sums only those over a head's, the gradient of its probabilities, depend
+            # on blocks; so blocks must not follow the number of threads where they cut a head in two.
+            cut = sums_over_heads and self.per_head > _NARROW
+            most = _NARROW if cut else max(_NARROW, -(-R // torch.get_num_threads()))
+        self.width = min(self.per_head, most) * max(1, most // self.per_head)
+        self.parts = -(-self.per_head // most)  # of a head
+        heads = np.arange(0, R, max(self.per_head, self.width))
+        self.blocks = np.append((heads[:, None] + np.arange(self.parts) * self.width).ravel(), R)
+        self.version = f"{a.dtype} {M} {carried}".removeprefix("torch.")
 
     def run(self, kernel: str, *arrays: Any) -> None:
         """Threads own pieces, or blocks of functionals where few pieces make up most of the graph."""
-        weight = self.pieces + self.graph.row_ptr[self.pieces]
+        weight, all_blocks = self.pieces + self.inputs.row_ptr[self.pieces], self.blocks.size - 1
         work = int(weight[-1]) * self.inputs.a[0].size * max(1, self.options.length)
         count = max(1, min(torch.get_num_threads(), work // _WORK_PER_THREAD))
         inner = np.searchsorted(weight, weight[-1] * np.arange(1, count) / count)
-        borders = np.unique([0, *inner, self.pieces.size - 1])
-        blocks = np.array([0, self.lanes.size - 1])
+        borders, blocks = np.unique([0, *inner, self.pieces.size - 1]), np.array([0, all_blocks])
         if np.diff(weight[borders]).max() > 1.3 * weight[-1] / count:  # then functionals are shared out
-            borders, blocks = borders[[0, -1]], np.unique((self.lanes.size - 1) * np.arange(count + 1) // count)
+            borders, blocks = borders[[0, -1]], np.unique(all_blocks * np.arange(count + 1) // count)
         shares = [
-            units.Share(self.pieces, self.lanes, self.per_head, int(first), int(last), int(left), int(right))
+            units.Share(self.pieces, self.blocks, int(first), int(last), int(left), int(right), self.width, self.per_head)
             for first, last in pairwise(borders)
             for left, right in pairwise(blocks)
         ]
-        threads.run([partial(self.kernels[kernel], share, self.graph, self.inputs, self.options, *arrays) for share in shares])
+        function = _kernel(kernel + self.way, self.version)
+        threads.run([partial(function, share, self.inputs, self.options, *arrays) for share in shares])
 
 
 @cache
-def _kernels(dtype: str) -> dict[str, Compiled]:
-    return {
-        "pieces": compiled(pieces.pieces, ""),
-        "forward": compiled(units.forward, dtype),
-        "backward": compiled(units.backward, dtype),
-    }
+def _pieces() -> Compiled:
+    return compiled(pieces.pieces)
+
+
+@cache
+def _kernel(name: str, version: str) -> Compiled:
+    return compiled(getattr(units, name), version)
 
 
 @low_rank.register_fake

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..backends.compiling import Compiled, specialised
+from ..backends.compiling import Compiled, compiled
 
 ROWS = 4  # rows, and terms of a row's sum, that `project` takes at a time
 _EPSILON = np.float32(1e-12)  # a row that is constant stays so: its variance is exactly 0
@@ -104,5 +104,5 @@ def _pool(x, node_ptr, out):  # type: ignore[no-untyped-def]  # pragma: no cover
                 total[r] += row[r]
 
 
-VERSIONS: dict[str, Compiled] = {dtype: specialised(_project, f"features {dtype}") for dtype in ("float32", "float64")}
-normalise, wave, pool = (specialised(loop, "features") for loop in (_normalise, _wave, _pool))
+VERSIONS: dict[str, Compiled] = {dtype: compiled(_project, f"features {dtype}") for dtype in ("float32", "float64")}
+normalise, wave, pool = (compiled(loop, "features") for loop in (_normalise, _wave, _pool))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..backends.compiling import specialised
+from ..backends.compiling import compiled
 from ..checks import check_fits
 from .inputs import Floats, OneGraph
 
@@ -114,7 +114,7 @@ def _smallest_rings(row_ptr, col, sizes):  # type: ignore[no-untyped-def]  # pra
                 sizes[i, found], sizes[j, found] = 1, 1
 
 
-smallest_rings: Any = specialised(_smallest_rings, "structure")
+smallest_rings: Any = compiled(_smallest_rings, "structure")
 
 
 def structure_colours(graph: OneGraph, structure: str) -> list[bytes]:

@@ -1,1 +1,1 @@
-"""The compiled loops of the CPU backend: read `vectors`, `chain`, `steps`, `shear`, `units`. `pieces` cuts a graph for them."""
+"""The compiled loops: plain Python for Numba, in the order `dialect`, `sparse`, `chain`, `steps`, `shear`, `units`."""

@@ -1,93 +1,219 @@
-r"""The mathematics of one step at one place, for all M levels at once: Horner chains, and their adjoint.
+r"""The mathematics of one step at one place, for all M levels: Horner chains, and their adjoint.
 
 With :math:`C_q = C^{u_q}` for the M components and levels :math:`f_0 = s, f_1, \dots, f_M` of the node stepped to, level m of a step is
 
-.. math:: c_0 f_m + C_{M-m+1} (c_1 f_{m-1} + C_{M-m+2} (c_2 f_{m-2} + \dots + C_M c_m s)), \qquad c_0 = 1.
+.. math:: f_m + C_{M-m+1} (c_1 f_{m-1} + C_{M-m+2} (c_2 f_{m-2} + \dots + C_M c_m s)).
 
-The start factor is the same chain with :math:`F_q` for :math:`C_q` and the levels of the node itself.
+**Counting.** Components stand in descending order, :math:`C_M` first, and everything counts from 0: ``C[e]`` is :math:`C_{M-e}`, and
+``f[m]`` the level of degree m + 1. Level m of the step is then ``f[m] + C[m] B[m, m]`` with the brackets, from the inside to the outside,
 
-**Rounds.** The brackets that follow :math:`c_q` have the same form for all levels m > q:
+.. math:: B_{m,0} = c_{m+1} s, \qquad B_{m,e+1} = c_{m-e} f_e + C_e B_{m,e}.
 
-.. math:: B^q_m = c_q f_{m-q} + C_{M-m+1+q} B^{q+1}_m,
+**Places.** C is the projection of the node stepped to, minus an `origin`: with increments that of the node stepped from (minus the clock),
+without increments minus the clock, in the start factor minus the offset of the graph.
 
-from the ends :math:`B^m_m = c_m s` inside to level m, :math:`B^0_m`, outside. With the components in descending order, :math:`C_M` first,
-a round reads the first M - q entries of f and C and writes the last M - q brackets: it is one loop over neighbouring numbers.
-
-Shapes: everything that belongs to a place is one row of M L numbers, levels 1..M or components M..1 one after the other, with L functionals
-each. Level 0, ``s``, has rows of L numbers, or no rows where it is 1 everywhere.
+Shapes: projections (rows, M, L) for L functionals; states (rows, K + M, L), where level 0 comes first if it is carried along (K = 1), and
+else is 1 (K = 0).
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from .dialect import count, inline
+import numpy as np
+
+from .dialect import Array, Levels, add_row_of, count, inline, loop, set_row, set_zero
+from .sparse import Edges, add_products, add_row, room_for_weights, set_weighted, set_weights
 
 
-class Coefficients(NamedTuple):
-    """:math:`c_q` for q = 0..M, (M + 1, M L), each repeated for M levels; and :math:`c_1 .. c_M` one after the other, (1, M L)."""
+class Chain(NamedTuple):
+    """What chains are made of.
 
-    each: Any
-    ends: Any
-
-
-@inline
-def set_ends(s, j, c, levels, i):  # type: ignore[no-untyped-def]  # pragma: no cover
-    L = count(s.shape[1])
-    for r in range(count(levels.shape[1])):
-        levels[i, r] = c.ends[0, r]
-    for m in range(count(len(c.each) - 1 if len(s) else 0)):
-        for r in range(L):
-            levels[i, m * L + r] *= s[j, r]
-
-
-@inline
-def chain(C, f, s, j, c, levels, i):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """Levels 1..M after the step to node j, as row i of `levels`; C is (1, M L)."""
-    M, L = len(c.each) - 1, count(s.shape[1])
-    set_ends(s, j, c, levels, i)
-    for q in range(M - 1, -1, -1):
-        from_q = count(q) * L
-        for r in range(count(M - q) * L):
-            levels[i, from_q + r] = c.each[q, r] * f[j, r] + C[0, r] * levels[i, from_q + r]
-
-
-@inline
-def set_brackets(C, f, s, j, c, brackets):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """All rounds, (M + 1, M L): row q has the brackets of round q, and before them the end that round q - 1 starts with."""
-    M, L = len(c.each) - 1, count(s.shape[1])
-    set_ends(s, j, c, brackets, M)
-    for q in range(M - 1, -1, -1):
-        from_q, before = count(q) * L, count(max(q - 1, 0)) * L
-        for r in range(from_q - before):
-            brackets[q, before + r] = brackets[M, before + r]
-        for r in range(count(M - q) * L):
-            brackets[q, from_q + r] = c.each[q, r] * f[j, r] + C[0, r] * brackets[q + 1, from_q + r]
-
-
-@inline
-def reverse(C, f, s, j, c, brackets, d, dC, df, i, gs, dc):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """From the gradient d of the levels (1, M L), that of C; to row i of `df`, to row j of `gs` and to `dc` theirs is added, if wanted.
-
-    d is changed.
+    Attributes:
+        degree, carried: tuples of M and K zeros.
+        a: projections.
+        origin: (rows, M, L), and
+        place: the row of it for each row i; one entry stands for all rows, none for row i.
+        f: the state before the step.
+        c: (M + 1, L), :math:`c_0 = 1, c_1, .., c_M`.
     """
-    M, L = len(c.each) - 1, count(s.shape[1])
-    for r in range(count(M) * L):
-        dC[0, r] = d[0, r] * brackets[1, r]
-    for q in range(M):
-        from_q, width = count(q) * L, count(M - q) * L
-        for r in range(width):
-            df[i, r] += c.each[q, r] * d[0, from_q + r]
-        for r in range(width if len(dc.each) else count(0)):
-            dc.each[q, r] += f[j, r] * d[0, from_q + r]
-        for r in range(width if q > 0 else count(0)):
-            dC[0, r] += d[0, from_q + r] * brackets[q + 1, from_q + r]
-        for r in range(width):
-            d[0, from_q + r] *= C[0, r]
-    # d is now the gradient of the ends, c_m s
-    for m in range(count(M if len(gs) else 0)):
-        for r in range(L):
-            gs[j, r] += c.ends[0, m * L + r] * d[0, m * L + r]
-    for m in range(count(M if len(dc.ends) else 0)):
-        for r in range(L):
-            dc.ends[0, m * L + r] += d[0, m * L + r] * (s[j, r] if len(s) else s.dtype.type(1))
+
+    degree: Levels
+    carried: Levels
+    a: Array
+    origin: Array
+    place: Array
+    f: Array
+    c: Array
+
+
+class Gradients(NamedTuple):
+    """What adjoints add to: projections a, `origin` (which may be `a`), state f, coefficients c (1, M + 1, L), probabilities p (E, H).
+
+    All but the first may be empty.
+    """
+
+    a: Array
+    origin: Array
+    f: Array
+    c: Array
+    p: Array
+
+
+@inline
+def place_of(chain: Chain, i: int) -> Any:
+    if chain.place.size > 1:
+        return chain.place[i]
+    return chain.place[0] if chain.place.size else i
+
+
+@inline
+def set_levels(chain: Chain, i: int, j: int, levels: Array, row: int) -> None:
+    """A row of `levels` becomes the state after the step from row i to row j."""
+    M, K, at = len(chain.degree), len(chain.carried), place_of(chain, i)
+    a, origin, f, c = chain.a, chain.origin, chain.f, chain.c
+    for r in range(count(a.shape[2])):
+        if K:
+            levels[row, 0, r] = f[j, 0, r]
+        for m in range(M):
+            bracket = c[m + 1, r] * f[j, 0, r] if K else c[m + 1, r]
+            for e in range(M):
+                if e < m:
+                    bracket = c[m - e, r] * f[j, K + e, r] + (a[j, e, r] - origin[at, e, r]) * bracket
+            levels[row, K + m, r] = f[j, K + m, r] + (a[j, m, r] - origin[at, m, r]) * bracket
+
+
+@loop
+def step_along_edges(edges: Edges, chain: Chain, new: Array) -> None:
+    """new = the state after one more step, with a chain at every edge."""
+    levels, weights = np.empty((1, *new.shape[1:]), new.dtype), room_for_weights(edges, new)
+    for node in range(edges.first, edges.last):
+        i = node - edges.base
+        set_zero(new, i)
+        for entry in range(edges.row_ptr[node], edges.row_ptr[node + 1]):
+            j = edges.col[entry] - edges.base
+            set_levels(chain, i, j, levels, 0)
+            set_weights(weights, edges, node, entry)
+            add_row(new, i, weights, levels, 0)
+
+
+@loop
+def chain_at_sources(edges: Edges, chain: Chain, new: Array) -> None:
+    """new = the levels of a chain at every row that the edges leave, itself."""
+    for i in range(edges.first - edges.base, edges.last - edges.base):
+        set_levels(chain, i, i, new, i)
+
+
+class Room(NamedTuple):
+    """For one place: C (M, L), brackets (M, M, L), levels and their gradient d (1, K + M, L), products (L,); for one row dC (1, M, L)."""
+
+    C: Array
+    brackets: Array
+    levels: Array
+    d: Array
+    along: Array
+    dC: Array  # noqa: N815
+
+
+@loop
+def make_room(chain: Chain) -> Room:
+    _, M, L = chain.a.shape
+    K, dtype = len(chain.carried), chain.a.dtype
+    levels, d, dC = np.empty((1, K + M, L), dtype), np.empty((1, K + M, L), dtype), np.empty((1, M, L), dtype)
+    return Room(np.empty((M, L), dtype), np.empty((M, M, L), dtype), levels, d, np.empty(L, dtype), dC)
+
+
+@inline
+def set_brackets(chain: Chain, i: int, j: int, room: Room) -> None:
+    """C and all brackets of the step from row i to row j."""
+    M, K, at = len(chain.degree), len(chain.carried), place_of(chain, i)
+    a, origin, f, c, C, B = chain.a, chain.origin, chain.f, chain.c, room.C, room.brackets
+    for r in range(count(a.shape[2])):
+        for e in range(M):
+            C[e, r] = a[j, e, r] - origin[at, e, r]
+        for m in range(M):
+            B[m, 0, r] = c[m + 1, r] * f[j, 0, r] if K else c[m + 1, r]
+            for e in range(M):
+                if e < m:
+                    B[m, e + 1, r] = c[m - e, r] * f[j, K + e, r] + C[e, r] * B[m, e, r]
+
+
+@inline
+def reverse(chain: Chain, j: int, room: Room, da: Array, df: Array, row: int) -> None:
+    """From the gradient d of the state after the step to row j, which is used up, add to those of C and a, and of f, to its `row`."""
+    M, K, c, C, B, d, dC = len(chain.degree), len(chain.carried), chain.c, room.C, room.brackets, room.d, room.dC
+    for r in range(count(C.shape[1])):
+        for back in range(M):
+            e = M - 1 - back
+            below, along = d[0, K + e, r], d[0, K + e, r] * B[e, e, r]
+            d[0, K + e, r] *= C[e, r]
+            for m in range(M):
+                if m > e:
+                    along += d[0, K + m, r] * B[m, e, r]
+                    below += c[m - e, r] * d[0, K + m, r]
+                    d[0, K + m, r] *= C[e, r]
+            dC[0, e, r] += along
+            da[j, e, r] += along
+            df[row, K + e, r] += below
+        if K:
+            df[row, 0, r] += d[0, 0, r]
+            for m in range(M):
+                df[row, 0, r] += c[m + 1, r] * d[0, K + m, r]
+
+
+@inline
+def add_to_coefficients(chain: Chain, j: int, room: Room, dc: Array) -> None:
+    """From the same gradient d that of the coefficients, added."""
+    M, K, f, C, d = len(chain.degree), len(chain.carried), chain.f, room.C, room.d
+    for r in range(count(C.shape[1])):
+        for m in range(M):
+            D = d[0, K + m, r]
+            for back in range(M):
+                e = M - 1 - back
+                if e < m:
+                    dc[0, m - e, r] += f[j, K + e, r] * D
+                if e <= m:
+                    D *= C[e, r]
+            dc[0, m + 1, r] += D * f[j, 0, r] if K else D
+
+
+@inline
+def add_place(chain: Chain, j: int, room: Room, to: Gradients) -> None:
+    """What the step to row j, with the gradient d of the state after it, adds to all gradients but those of origin and probabilities."""
+    if len(to.c):
+        add_to_coefficients(chain, j, room, to.c)
+    wanted = len(to.f) > 0
+    reverse(chain, j, room, to.a, to.f if wanted else room.levels, j if wanted else 0)
+
+
+@loop
+def step_along_edges_adjoint(edges: Edges, chain: Chain, g: Array, to: Gradients) -> None:
+    """From the gradient g of the state after the step, add to those of everything else."""
+    room, weights = make_room(chain), room_for_weights(edges, g)
+    for node in range(edges.first, edges.last):
+        i = node - edges.base
+        set_zero(room.dC, 0)
+        for entry in range(edges.row_ptr[node], edges.row_ptr[node + 1]):
+            j = edges.col[entry] - edges.base
+            if len(to.p):
+                set_levels(chain, i, j, room.levels, 0)
+                add_products(to.p, edges, entry, room.along, g, i, room.levels, 0)
+            set_weights(weights, edges, node, entry)
+            set_weighted(room.d, 0, weights, g, i)
+            set_brackets(chain, i, j, room)
+            add_place(chain, j, room, to)
+        if len(to.origin):
+            add_row_of(to.origin, place_of(chain, i), -1, room.dC, 0)
+
+
+@loop
+def chain_at_sources_adjoint(chain: Chain, g: Array, to: Gradients) -> None:
+    """The same for `chain_at_sources` at all rows."""
+    room = make_room(chain)
+    for i in range(len(g)):
+        set_zero(room.dC, 0)
+        set_row(room.d, 0, g, i)
+        set_brackets(chain, i, i, room)
+        add_place(chain, i, room, to)
+        if len(to.origin):
+            add_row_of(to.origin, place_of(chain, i), -1, room.dC, 0)

@@ -1,42 +1,93 @@
-"""How loops are written here, so that LLVM vectorises them.
+"""How loops are written here, so that LLVM makes short vector code of them.
 
-- The innermost loop counts neighbouring numbers, `r`, and writes one array. LLVM guards it by tests whether arrays overlap, and gives up
-  beyond eight pairs: a long formula is several loops.
-- Counters of innermost loops and what is added to them are `count`s, unsigned: a signed index might be negative, and the test for that in
-  every turn keeps a loop from being vectorised.
-- What is done at one row is an `inline` function: part of its caller, and without counting references to arrays. A `loop` counts them, so
-  it makes the arrays and walks through the rows. Counting takes atomic operations, which last longer than a loop over 64 numbers.
-- Nothing is reordered or fused (no `fastmath`), so IEEE arithmetic fixes every bit on every processor.
+- The innermost loop counts functionals, `r`, with the unsigned `count`: a signed index might be negative, and the test for that in every
+  turn keeps a loop from being vectorised.
+- Loops over levels inside it have an end that the compiler knows: the degree is given as a tuple of so many zeros (`Levels`), since the
+  length of a tuple belongs to its type. LLVM unrolls them and holds all levels of a functional in registers. Beyond degree 5 it finds
+  them too long, and the code is correct but several times as slow.
+- What is done at one row is an `inline` function: part of its caller, without counting references to arrays, which takes longer than a
+  short loop (so it makes no arrays). **An array that it writes must not overlap another of its arguments**: LLVM is told so (`noalias`)
+  and then neither tests for it nor loads what it has loaded before. Without this, the adjoint of a chain took eight times as long.
+- Whole arrays are filled, copied and added by loops: ``y[:] = x`` and ``y += x`` walk index by index, and each takes a second to compile.
+- Nothing is reordered or fused (no `fastmath`), so IEEE arithmetic fixes every bit on every processor, whatever the vectors are.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, TypeVar
+
 import numpy as np
 from numba import njit
+from numba.core.compiler import Compiler, Flags
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Levels = tuple[int, ...]
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 OPTIONS = {"nogil": True, "boundscheck": False, "error_model": "numpy"}
-inline = njit(**OPTIONS, forceinline=True, _nrt=False)  # it must not make arrays
-loop = njit(**OPTIONS)
 count = np.uint64
 
 
-@loop
-def fill(y, value):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """Whole arrays of any shape; an assignment to ``y[:]`` walks through their indices one by one."""
-    flat = y.reshape(y.size)
-    for r in range(count(y.size)):
-        flat[r] = value
+class _Inline(Compiler):  # type: ignore[misc]
+    """Numba can tell LLVM that arguments do not overlap, and has no option for it."""
+
+    def __init__(self, *arguments: Any) -> None:
+        next(one for one in arguments if isinstance(one, Flags)).noalias = True
+        super().__init__(*arguments)
+
+
+def inline(function: Function) -> Function:
+    compiled: Function = njit(**OPTIONS, forceinline=True, _nrt=False, pipeline_class=_Inline)(function)
+    return compiled
+
+
+def loop(function: Function) -> Function:
+    compiled: Function = njit(**OPTIONS)(function)
+    return compiled
+
+
+@inline
+def set_zero(y: Array, i: int) -> None:
+    """Row i of an array (rows, levels, functionals), whose levels stand one after the other: one loop counts through all of them."""
+    for r in range(count(y.shape[1] * y.shape[2])):
+        y[i, 0, r] = 0
+
+
+@inline
+def set_row(y: Array, i: int, x: Array, j: int) -> None:
+    for r in range(count(y.shape[1] * y.shape[2])):
+        y[i, 0, r] = x[j, 0, r]
+
+
+@inline
+def add_row_of(y: Array, i: int, scale: float, x: Array, j: int) -> None:
+    for r in range(count(y.shape[1] * y.shape[2])):
+        y[i, 0, r] += y.dtype.type(scale) * x[j, 0, r]
 
 
 @loop
-def assign(y, x):  # type: ignore[no-untyped-def]  # pragma: no cover
-    flat, source = y.reshape(y.size), x.reshape(x.size)
-    for r in range(count(y.size)):
-        flat[r] = source[r]
+def fill(y: Array) -> None:
+    """Zeros."""
+    for i in range(len(y)):
+        set_zero(y, i)
 
 
 @loop
-def add(y, x):  # type: ignore[no-untyped-def]  # pragma: no cover
-    flat, source = y.reshape(y.size), x.reshape(x.size)
-    for r in range(count(y.size)):
-        flat[r] += source[r]
+def assign(y: Array, x: Array) -> None:
+    for i in range(len(y)):
+        set_row(y, i, x, i)
+
+
+@loop
+def add(y: Array, x: Array) -> None:
+    for i in range(len(y)):
+        add_row_of(y, i, 1, x, i)
+
+
+@loop
+def copied(x: Array) -> Array:
+    y = np.empty_like(x)
+    assign(y, x)
+    return y

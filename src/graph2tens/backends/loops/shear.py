@@ -1,248 +1,215 @@
-r"""Degrees 1 and 2 with increments where rows of P sum to 1: plain diffusion, without a chain in every step.
+r"""Degrees 1 and 2 with increments, no clock and rows of P that sum to 1: plain diffusion after the first step.
 
-The recursion reads, with :math:`\tau` the time coordinate's part of the components (zero without time),
+The recursion reads :math:`f_1' = P f_1 + e_1` and :math:`f_2' = P f_2 + c_1 (P(a_1 f_1) - a_1 P f_1) + e_2`, where :math:`e_1, e_2` are
+the levels after the first step and :math:`a_1` is the projection onto :math:`u_1`. In the *sheared* variable :math:`h = f_2 + c_1 b f_1`,
+with b any projection that differs from :math:`a_1` by a constant in each graph, the projections drop out:
 
-.. math:: f_1' = P f_1 + e_1, \qquad f_2' = P f_2 + c_1 (P(a_1 f_1) - (a_1 - \tau_1) P f_1) + e_2,
+.. math:: f_1' = P f_1 + e_1, \qquad h' = P h + e_2 + c_1 b e_1.
 
-where :math:`e_1, e_2` are the levels after the first step. Let :math:`b_k = a_1 - k \tau_1`. In the *sheared* variable
-:math:`h_k = f_2 + c_1 b_k f_1` after k steps the projections drop out:
+So :math:`S' = P S + E` for both levels: one sparse product per step, and :math:`W' = P^T W` for the adjoint. With a start factor
+:math:`b = F_1`, so that its level 2, :math:`f_2 + c_1 F_1 f_1 + c_2 F_1 F_2`, is :math:`h + c_2 F_1 F_2`; without, :math:`b = a_1`.
 
-.. math:: f_1' = P f_1 + e_1, \qquad h_k = P h_{k-1} + e_2 + c_1 b_k e_1.
-
-So a state S of one or two levels obeys :math:`S_k = P S_{k-1} + E_k`: one sparse product per step. What is added, :math:`E_1` at first,
-changes with the clock alone. The adjoint, :math:`W' = P^T W`, reads states only for the gradient of P.
-
-The first step needs means over the neighbours j of i, of :math:`D_q = a_q(j) - a_q(i) + \tau_q` and of :math:`D_1 D_2`. They are
-:math:`(P a_q)(i) - a_q(i) + \tau_q` and, as a covariance does not see what is constant,
-:math:`P(a_1 a_2) - P a_1 P a_2` plus the product of the two: one more sparse product.
-
-Shapes: rows (M L) as in `chain.py`, so :math:`a_M` comes first; ``clock`` (M L); ``D`` (M L).
+Counting from 0 as in `chain.py`, `F[i, 0]` is :math:`F_2`, and `F[i, 1]` is b; loops over ``range(1, M)`` are for degree 2 alone.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
 
-from .dialect import add, assign, count, fill, inline, loop
-from .sparse import add_along, add_totals, average, spread
-
-
-@inline
-def set_own(own, a, i, L):  # type: ignore[no-untyped-def]  # pragma: no cover
-    width = count(a.shape[1])
-    for r in range(width):
-        own[i, r] = a[i, r]
-    for r in range(count(own.shape[1]) - width):
-        own[i, width + r] = a[i, r] * a[i, L + r]
-
-
-@loop
-def neighbour_means(part, graph, a):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """Own numbers (rows, K L), a_1 or a_2, a_1 and their product; and their means over the neighbours."""
-    own = np.empty((len(a), a.shape[1] + (part.lanes if a.shape[1] > part.lanes else 0)), a.dtype)
-    for i in range(len(a)):
-        set_own(own, a, i, count(part.lanes))
-    means = np.empty_like(own)
-    average(part, graph, own, own[:0], means)
-    return own, means
-
-
-@inline
-def set_means(D, means, a, clock, i):  # type: ignore[no-untyped-def]  # pragma: no cover
-    for r in range(count(a.shape[1])):
-        D[r] = (means[i, r] - a[i, r]) + clock[r]
-
-
-@inline
-def second_moment(means, i, L, r, D):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """The mean of D_1 D_2: a covariance, and the product of two means."""
-    return (means[i, L + L + r] - means[i, r] * means[i, L + r]) + D[r] * D[L + r]
-
-
-@inline
-def first_row(i, a, means, clock, c, L, D, E):  # type: ignore[no-untyped-def]  # pragma: no cover
-    high = count(a.shape[1]) - L
-    set_means(D, means, a, clock, i)
-    for r in range(L):
-        E[i, r] = c.ends[0, r] * D[r]
-    for r in range(high):
-        E[i, L + r] = c.ends[0, L + r] * second_moment(means, i, L, r, D)
-    for r in range(high):
-        E[i, L + r] += c.ends[0, r] * (a[i, L + r] - clock[L + r]) * E[i, r]
+from .dialect import Array, add, add_row_of, assign, copied, count, inline, loop, set_zero
+from .sparse import (
+    add_along,
+    add_products,
+    add_row,
+    average,
+    room_for_weights,
+    set_weighted,
+    set_weights,
+    spread,
+    spread_anew,
+)
+from .steps import Options, Unit, shifted
 
 
 @loop
-def first_step(part, a, means, clock, c):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """E_1."""
-    D, E = np.empty_like(clock), np.empty_like(a)
-    for i in range(len(a)):
-        first_row(i, a, means, clock, c, count(part.lanes), D, E)
-    return E
+def start_projections(unit: Unit, options: Options) -> Array:
+    """F, or a if there is no start factor."""
+    return shifted(unit.a, unit.offset, unit.graph_of) if options.start else unit.a
 
 
 @inline
-def advance_clock(i, E, clock, c, L):  # type: ignore[no-untyped-def]  # pragma: no cover
-    for r in range(L):
-        E[i, L + r] -= c.ends[0, r] * clock[L + r] * E[i, r]
+def set_products(a: Array, i: int, j: int, levels: Array) -> None:
+    """The levels of a first step from row i to row j, up to their coefficients: products of increments."""
+    for r in range(count(a.shape[2])):
+        levels[0, 0, r] = a[j, 0, r] - a[i, 0, r]
+    for m in range(1, a.shape[1]):
+        for r in range(count(a.shape[2])):
+            levels[0, m, r] = (a[j, m, r] - a[i, m, r]) * levels[0, 0, r]
 
 
 @loop
-def sheared_states(part, graph, clock, c, E, length, keep):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """S after 1..length steps, unless `keep` after the last two numbers of steps, (count, rows, M L); E is used up."""
-    kept = length if keep else min(2, length)
-    S = np.empty((kept, *E.shape), E.dtype)
-    assign(S[0], E)
-    for k in range(1, length):
-        for i in range(len(E) if E.shape[1] > part.lanes and clock.any() else 0):
-            advance_clock(i, E, clock, c, count(part.lanes))
-        average(part, graph, S[(k - 1) % kept], E, S[k % kept])
-    return S
+def first_step(unit: Unit) -> Array:
+    """Q, the mean products: the levels after the first step are c Q."""
+    edges, Q, levels = unit.edges, np.zeros_like(unit.a), np.empty((1, *unit.a.shape[1:]), unit.a.dtype)
+    weights = room_for_weights(edges, Q)
+    for node in range(edges.first, edges.last):
+        i = node - edges.base
+        for entry in range(edges.row_ptr[node], edges.row_ptr[node + 1]):
+            set_products(unit.a, i, edges.col[entry] - edges.base, levels)
+            set_weights(weights, edges, node, entry)
+            add_row(Q, i, weights, levels, 0)
+    return Q
 
 
 @inline
-def unshear(i, k, f, a, clock, c, L):  # type: ignore[no-untyped-def]  # pragma: no cover
-    for r in range(count(a.shape[1]) - L):
-        f[i, L + r] -= c.ends[0, r] * (a[i, L + r] - k * clock[L + r]) * f[i, r]
+def add_differences(a: Array, i: int, j: int, d: Array, da: Array, da_i: Array) -> None:
+    """From the gradient d of the products, which is used up, add to that of a_j and to that of a_i."""
+    for m in range(1, a.shape[1]):
+        for r in range(count(a.shape[2])):
+            along = d[0, m, r] * (a[j, 0, r] - a[i, 0, r])
+            d[0, 0, r] += d[0, m, r] * (a[j, m, r] - a[i, m, r])
+            da[j, m, r] += along
+            da_i[0, m, r] -= along
+    for r in range(count(a.shape[2])):
+        da[j, 0, r] += d[0, 0, r]
+        da_i[0, 0, r] -= d[0, 0, r]
 
 
 @loop
-def diffusion(part, graph, a, clock, c, length):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """The levels after `length` > 0 steps."""
-    _, means = neighbour_means(part, graph, a)
-    f = sheared_states(part, graph, clock, c, first_step(part, a, means, clock, c), length, False)[(length - 1) % 2]
-    for i in range(len(a)):
-        unshear(i, a.dtype.type(length), f, a, clock, c, count(part.lanes))
-    return f
+def first_step_adjoint(unit: Unit, dQ: Array, da: Array, dp: Array) -> None:
+    """From the gradient of Q add to those of projections and probabilities."""
+    edges, rows = unit.edges, np.empty((3, 1, *unit.a.shape[1:]), dQ.dtype)
+    levels, d, da_i = rows[0], rows[1], rows[2]
+    weights, along = room_for_weights(edges, dQ), np.empty(dQ.shape[2], dQ.dtype)
+    for node in range(edges.first, edges.last):
+        i = node - edges.base
+        set_zero(da_i, 0)
+        for entry in range(edges.row_ptr[node], edges.row_ptr[node + 1]):
+            j = edges.col[entry] - edges.base
+            if len(dp):
+                set_products(unit.a, i, j, levels)
+                add_products(dp, edges, entry, along, dQ, i, levels, 0)
+            set_weights(weights, edges, node, entry)
+            set_weighted(d, 0, weights, dQ, i)
+            add_differences(unit.a, i, j, d, da, da_i)
+        add_row_of(da, i, 1, da_i, 0)
 
 
 @inline
-def shear_adjoint(i, sign, k, low, g, a, clock, c, gradients, L):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """Of ``high += sign c_1 b_k low`` at node i, from the gradient g of both: that of low, in place, and of b and c_1."""
-    for r in range(L):
-        gradients.a[i, L + r] += sign * (c.ends[0, r] * g[i, L + r]) * low[i, r]
-    for r in range(L if len(gradients.shift) else count(0)):
-        gradients.shift[0, L + r] -= sign * k * (c.ends[0, r] * g[i, L + r]) * low[i, r]
-    for r in range(L if len(gradients.c.ends) else count(0)):
-        gradients.c.ends[0, r] += sign * (a[i, L + r] - k * clock[L + r]) * low[i, r] * g[i, L + r]
-    for r in range(L):
-        g[i, r] += sign * (c.ends[0, r] * (a[i, L + r] - k * clock[L + r])) * g[i, L + r]
+def shear_row(F: Array, c: Array, Q: Array, i: int, E: Array) -> None:
+    """The sheared levels E after the first step."""
+    for r in range(count(E.shape[2])):
+        E[i, 0, r] = c[1, r] * Q[i, 0, r]
+    for m in range(1, E.shape[1]):
+        for r in range(count(E.shape[2])):
+            E[i, m, r] = c[2, r] * Q[i, m, r] + c[1, r] * F[i, m, r] * (c[1, r] * Q[i, 0, r])
 
 
 @loop
-def diffusion_adjoint(part, graph, a, clock, c, length, f, g, gradients):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """From the gradient g of the last levels f, of which level 1 is read; g is changed."""
-    one, is_second = a.dtype.type(1), a.shape[1] > part.lanes
-    own, means = neighbour_means(part, graph, a)
-    E = first_step(part, a, means, clock, c)
-    for i in range(len(a) if is_second else 0):
-        shear_adjoint(i, -one, a.dtype.type(length), f, g, a, clock, c, gradients, count(part.lanes))
-    # G, the gradient of E_1, is the sum of all W; without gradients of P it obeys the same law as S, with the transpose of P.
-    # Every step but the first takes c_1 tau_1 e_1 off E once more: the gradient of that is the sum V of all G but the last.
-    timed = is_second and (len(gradients.shift) > 0 or clock.any())
-    G, W, new, V = g.copy(), g, np.empty_like(g), np.zeros_like(g if timed else g[:0])
-    S = sheared_states(part, graph, clock, c, E.copy(), length, True) if gradients.p.size else np.empty((0, *g.shape), g.dtype)
-    for k in range(length - 1, 0, -1):
-        if timed:
-            add(V, G)
-        if gradients.p.size:
-            add_along(part, graph, W, S[k - 1], gradients.p)
-            fill(new, 0)
-            spread(part, graph, W, new)
-            W, new = new, W
-            add(G, W)
-        else:
+def shear(unit: Unit, F: Array, Q: Array, E: Array) -> None:
+    for i in range(len(E)):
+        shear_row(F, unit.c, Q, i, E)
+
+
+@inline
+def finish_row(F: Array, c: Array, start: bool, S: Array, i: int, out: Array) -> None:
+    """From the sheared state the features."""
+    for r in range(count(S.shape[2])):
+        out[i, 0, r] = S[i, 0, r] + c[1, r] * F[i, 0, r] if start else S[i, 0, r]
+    for m in range(1, S.shape[1]):
+        for r in range(count(S.shape[2])):
+            more = c[2, r] * F[i, m, r] * F[i, 0, r] if start else -c[1, r] * F[i, m, r] * S[i, 0, r]
+            out[i, m, r] = S[i, m, r] + more
+
+
+@loop
+def diffusion(unit: Unit, options: Options, out: Array) -> None:
+    """The features after `length` > 0 steps."""
+    F, E, rooms = start_projections(unit, options), np.empty_like(unit.a), np.empty((2, *unit.a.shape), unit.a.dtype)
+    shear(unit, F, first_step(unit), E)
+    S = E
+    for k in range(options.length - 1):
+        average(unit.edges, S, E, rooms[k % 2])
+        S = rooms[k % 2]
+    for i in range(len(S)):
+        finish_row(F, unit.c, options.start, S, i, out)
+
+
+@loop
+def all_sheared_states(unit: Unit, options: Options, F: Array, Q: Array) -> Array:
+    """S after 1..length steps."""
+    states = np.empty((options.length, *Q.shape), Q.dtype)
+    shear(unit, F, Q, states[0])
+    for k in range(1, options.length):
+        average(unit.edges, states[k - 1], states[0], states[k])
+    return states
+
+
+@inline
+def finish_row_adjoint(F: Array, c: Array, start: bool, out: Array, i: int, g: Array, da: Array, dc: Array) -> None:
+    """g, the gradient of the features `out`, becomes that of the sheared state."""
+    for r in range(count(g.shape[2] if start else 0)):
+        da[i, 0, r] += c[1, r] * g[i, 0, r]
+    for m in range(1, g.shape[1]):
+        for r in range(count(g.shape[2])):
+            if start:
+                da[i, 0, r] += c[2, r] * F[i, m, r] * g[i, m, r]
+                da[i, m, r] += c[2, r] * F[i, 0, r] * g[i, m, r]
+            else:  # level 1 of `out` is that of the state
+                da[i, m, r] -= c[1, r] * out[i, 0, r] * g[i, m, r]
+    if len(dc):
+        for r in range(count(g.shape[2] if start else 0)):
+            dc[0, 1, r] += F[i, 0, r] * g[i, 0, r]
+        for m in range(1, g.shape[1]):
+            for r in range(count(g.shape[2])):
+                if start:
+                    dc[0, 2, r] += F[i, 0, r] * F[i, m, r] * g[i, m, r]
+                else:
+                    dc[0, 1, r] -= F[i, m, r] * out[i, 0, r] * g[i, m, r]
+    for m in range(1, g.shape[1]):
+        for r in range(count(0 if start else g.shape[2])):
+            g[i, 0, r] -= c[1, r] * F[i, m, r] * g[i, m, r]
+
+
+@inline
+def shear_row_adjoint(F: Array, c: Array, Q: Array, i: int, V: Array, da: Array, dc: Array) -> None:
+    """V, the gradient of the sheared levels after the first step, becomes that of Q."""
+    for m in range(1, V.shape[1]):
+        for r in range(count(V.shape[2])):
+            da[i, m, r] += c[1, r] * (c[1, r] * Q[i, 0, r]) * V[i, m, r]
+        for r in range(count(V.shape[2] if len(dc) else 0)):
+            dc[0, 1, r] += F[i, m, r] * (c[1, r] * Q[i, 0, r]) * V[i, m, r]
+        for r in range(count(V.shape[2])):
+            V[i, 0, r] += c[1, r] * F[i, m, r] * V[i, m, r]
+    for m in range(V.shape[1]):
+        for r in range(count(V.shape[2] if len(dc) else 0)):
+            dc[0, m + 1, r] += Q[i, m, r] * V[i, m, r]
+        for r in range(count(V.shape[2])):
+            V[i, m, r] *= c[m + 1, r]
+
+
+@loop
+def diffusion_adjoint(unit: Unit, options: Options, out: Array, grad: Array, da: Array, dc: Array, dp: Array) -> None:
+    """From the gradient of the features `out`, add to the others."""
+    F, Q, g = start_projections(unit, options), first_step(unit), copied(grad)
+    for i in range(len(g)):
+        finish_row_adjoint(F, unit.c, options.start, out, i, g, da, dc)
+    # The gradient of what is added in every step is the sum V of all W = P'^k g; without gradients of P, V obeys the same law as S.
+    V, rooms = g, np.empty((2, *g.shape), g.dtype)
+    if len(dp):
+        W, V, S = g, copied(g), all_sheared_states(unit, options, F, Q)
+        for k in range(options.length - 2, -1, -1):
+            new = rooms[k % 2]
+            add_along(unit.edges, W, S[k], dp)
+            spread_anew(unit.edges, W, new)
+            add(V, new)
+            W = new
+    else:
+        for k in range(options.length - 1):
+            new = rooms[k % 2]
             assign(new, g)
-            spread(part, graph, G, new)
-            G, new = new, G
-    first_step_adjoint(part, graph, a, own, means, clock, c, E, G, V, gradients)
-
-
-@inline
-def clock_adjoint(i, low, V, clock, c, G, gradients, L):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """Of what the clock takes off E in later steps, c_1 tau_1 low, from its gradient V."""
-    for r in range(L if len(gradients.shift) else count(0)):
-        gradients.shift[0, L + r] -= c.ends[0, r] * V[i, L + r] * low[i, r]
-    for r in range(L if len(gradients.c.ends) else count(0)):
-        gradients.c.ends[0, r] -= clock[L + r] * V[i, L + r] * low[i, r]
-    for r in range(L):
-        G[i, r] -= c.ends[0, r] * clock[L + r] * V[i, L + r]
-
-
-class Room(NamedTuple):
-    """Room for the first step's adjoint: gradients of all neighbours' means, (rows, K L); at one node the means of D, their gradient, and
-    what D adds to the mean of a, (M L,); and one number per functional (L,).
-    """
-
-    d_means: Any
-    D: Any
-    gradient: Any
-    added: Any
-    along: Any
-
-
-@inline
-def first_row_adjoint(i, part, graph, a, means, clock, c, E, G, V, gradients, room):  # type: ignore[no-untyped-def]  # pragma: no cover
-    L, width, one = count(part.lanes), count(a.shape[1]), a.dtype.type(1)
-    high = width - L
-    set_means(room.D, means, a, clock, i)
-    for r in range(width):
-        room.added[r] = clock[r] - a[i, r]
-    if high:
-        shear_adjoint(i, one, one, E, G, a, clock, c, gradients, L)
-    if len(V):
-        clock_adjoint(i, E, V, clock, c, G, gradients, L)
-    for r in range(L if len(gradients.c.ends) else count(0)):
-        gradients.c.ends[0, r] += room.D[r] * G[i, r]
-    for r in range(high if len(gradients.c.ends) else count(0)):
-        gradients.c.ends[0, L + r] += second_moment(means, i, L, r, room.D) * G[i, L + r]
-    for r in range(width):
-        G[i, r] *= c.ends[0, r]
-    for r in range(L):
-        room.d_means[i, r] = G[i, r]
-    for r in range(L):
-        room.gradient[r] = G[i, r]
-    for r in range(high):
-        room.d_means[i, r] += room.added[L + r] * G[i, L + r]
-    for r in range(high):
-        room.d_means[i, L + r] = room.added[r] * G[i, L + r]
-    for r in range(high):
-        room.d_means[i, L + L + r] = G[i, L + r]
-    for r in range(high):
-        room.gradient[r] += room.D[L + r] * G[i, L + r]
-    for r in range(high):
-        room.gradient[L + r] = room.D[r] * G[i, L + r]
-    for r in range(width):
-        gradients.a[i, r] -= room.gradient[r]
-    for r in range(width if len(gradients.shift) else count(0)):
-        gradients.shift[0, r] += room.gradient[r]
-    if gradients.p.size:  # the means take rows of P to sum to 1, but the gradient of P is that of the sums over edges
-        for r in range(L):
-            room.along[r] = room.added[r] * room.d_means[i, r]
-        for entry in range(graph.row_ptr[i + part.first], graph.row_ptr[i + part.first + 1]):
-            add_totals(gradients.p, entry, room.along)
-
-
-@inline
-def own_adjoint(i, a, d_own, gradients, L):  # type: ignore[no-untyped-def]  # pragma: no cover
-    width = count(a.shape[1])
-    for r in range(width):
-        gradients.a[i, r] += d_own[i, r]
-    for r in range(width - L):
-        gradients.a[i, r] += a[i, L + r] * d_own[i, width + r]
-    for r in range(width - L):
-        gradients.a[i, L + r] += a[i, r] * d_own[i, width + r]
-
-
-@loop
-def first_step_adjoint(part, graph, a, own, means, clock, c, E, G, V, gradients):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """From the gradient G of E_1 (which is changed), and V, empty without time."""
-    d_means, d_own = np.empty_like(own), np.zeros_like(own)
-    room = Room(d_means, np.empty_like(clock), np.empty_like(clock), np.empty_like(clock), np.empty_like(clock[: part.lanes]))
-    for i in range(len(a)):
-        first_row_adjoint(i, part, graph, a, means, clock, c, E, G, V, gradients, room)
-    spread(part, graph, d_means, d_own)
-    add_along(part, graph, d_means, own, gradients.p)
-    for i in range(len(a)):
-        own_adjoint(i, a, d_own, gradients, count(part.lanes))
+            spread(unit.edges, V, new)
+            V = new
+    for i in range(len(V)):
+        shear_row_adjoint(F, unit.c, Q, i, V, da, dc)
+    first_step_adjoint(unit, V, da, dp)

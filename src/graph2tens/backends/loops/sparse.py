@@ -1,157 +1,140 @@
-"""The sparse product with P and its adjoints, on the rows of a graph.
+"""The sparse product with P and its adjoints.
 
 Adjoints go over the same edges in the same order and add to what the edge points to. One thread owns all rows that its edges reach
 (see `units.py`), so nothing has to be transposed or locked, and every sum has one order.
 
-Shapes: states (rows, K L), for the nodes from ``part.base`` on: K levels, one after the other, with L functionals of one or several heads.
+Shapes: states (rows, levels, functionals), one row for each node from ``edges.base`` on.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from .dialect import count, inline, loop
-
-_CHUNK = 8  # a loop of a fixed number of turns becomes one instruction
+from .dialect import Array, count, fill, inline, loop, set_row, set_zero
 
 
-class Graph(NamedTuple):
-    """P in CSR with a column of probabilities per head, (E, H); forward, empty probabilities stand for rows whose steps are all alike."""
+class Edges(NamedTuple):
+    """The edges out of the nodes `first` up to `last` (exclusive).
 
-    row_ptr: Any
-    col: Any
-    p: Any
+    Attributes:
+        row_ptr, col: P in CSR, of the whole graph.
+        p: (E, H), a column of probabilities for each head; empty if the steps of a row are all alike.
+        base: the node that row 0 of states belongs to.
+        head, heads, per_head: the first head of the functionals, the number of heads, and of functionals of each.
+    """
 
-
-class Part(NamedTuple):
-    """The nodes from `first` up to `last` (exclusive), arrays whose row 0 is node `base`; functionals, and the heads that share them."""
-
+    row_ptr: Array
+    col: Array
+    p: Array
     first: int
     last: int
     base: int
-    lanes: int
-    first_head: int
+    head: int
     heads: int
+    per_head: int
+
+
+@loop
+def room_for_weights(edges: Edges, like: Array) -> Array:
+    """One number, or with several heads one for each functional."""
+    return np.empty(1 if edges.heads == 1 else like.shape[2], like.dtype)
 
 
 @inline
-def probability(graph, part, i, entry):  # type: ignore[no-untyped-def]  # pragma: no cover
-    if graph.p.size:
-        return graph.p[entry, part.first_head]
-    return graph.p.dtype.type(1 / (graph.row_ptr[i + 1] - graph.row_ptr[i]))
-
-
-@inline
-def set_weights(weights, graph, part, entry):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """The probability of an edge for each functional of several heads, (L,)."""
-    lanes = count(part.lanes // part.heads)
-    for head in range(count(part.heads)):
-        weight = graph.p[entry, count(part.first_head) + head]
-        begin, end = head * lanes, (head + count(1)) * lanes
-        for chunk in range(begin, end - lanes % count(_CHUNK), count(_CHUNK)):
-            for r in range(count(_CHUNK)):
-                weights[chunk + r] = weight
-        for r in range(end - lanes % count(_CHUNK), end):
-            weights[r] = weight
-
-
-@inline
-def add_totals(dp, entry, along):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """Add to each head's dp (E, heads) of an edge the sum over its functionals.
-
-    By four running sums: one alone waits for itself at every turn. The order is the same on every processor.
-    """
-    lanes = count(along.size // dp.shape[1])
-    for head in range(count(dp.shape[1])):
-        s0 = s1 = s2 = s3 = along.dtype.type(0)
-        begin, whole = head * lanes, lanes // count(4) * count(4)
-        for r in range(begin, begin + whole, count(4)):
-            s0 += along[r]
-            s1 += along[r + count(1)]
-            s2 += along[r + count(2)]
-            s3 += along[r + count(3)]
-        for r in range(begin + whole, begin + lanes):
-            s0 += along[r]
-        dp[entry, head] += (s0 + s1) + (s2 + s3)
-
-
-@inline
-def add_weighted(target, t, weights, graph, part, node, entry, source, f):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """Add to row t of `target` row f of `source`, times the probability of an edge."""
-    L, width = count(part.lanes), count(source.shape[1])
-    if part.heads == 1:
-        weight = probability(graph, part, node, entry)
-        for r in range(width):
-            target[t, r] += weight * source[f, r]
+def set_weights(weights: Array, edges: Edges, node: int, entry: int) -> None:
+    """The probability of an edge, of each functional."""
+    if edges.p.size:
+        weights[0] = edges.p[entry, edges.head]
     else:
-        set_weights(weights, graph, part, entry)
-        for m in range(count(0), width, L):
-            for r in range(L):
-                target[t, m + r] += weights[r] * source[f, m + r]
+        weights[0] = 1 / (edges.row_ptr[node + 1] - edges.row_ptr[node])
+    for h in range(edges.heads if weights.size > 1 else 0):
+        weight, first = edges.p[entry, edges.head + h], count(h * edges.per_head)
+        for r in range(count(edges.per_head)):
+            weights[first + r] = weight
 
 
 @inline
-def average_row(part, graph, node, old, start, new, weights):  # type: ignore[no-untyped-def]  # pragma: no cover
-    i, entry, last, width = node - part.base, graph.row_ptr[node], graph.row_ptr[node + 1], count(new.shape[1])
-    for r in range(width if len(start) else count(0)):
-        new[i, r] = start[i, r]
-    for r in range(count(0) if len(start) else width):
-        new[i, r] = 0
-    while part.heads == 1 and entry + 1 < last:  # two edges at a time read and write the row half as often
-        j, weight = graph.col[entry] - part.base, probability(graph, part, node, entry)
-        next_j, next_weight = graph.col[entry + 1] - part.base, probability(graph, part, node, entry + 1)
-        for r in range(width):
-            new[i, r] = (new[i, r] + weight * old[j, r]) + next_weight * old[next_j, r]
-        entry += 2
-    for k in range(entry, last):
-        add_weighted(new, i, weights, graph, part, node, k, old, graph.col[k] - part.base)
+def add_row(target: Array, i: int, weights: Array, source: Array, j: int) -> None:
+    """Add row j of `source`, weighted, to row i of `target`."""
+    if weights.size == 1:
+        weight = weights[0]
+        for r in range(count(target.shape[1] * target.shape[2])):
+            target[i, 0, r] += weight * source[j, 0, r]
+    else:
+        for m in range(target.shape[1]):
+            for r in range(count(target.shape[2])):
+                target[i, m, r] += weights[r] * source[j, m, r]
+
+
+@inline
+def set_weighted(target: Array, i: int, weights: Array, source: Array, j: int) -> None:
+    """Row i of `target` becomes row j of `source`, weighted."""
+    if weights.size == 1:
+        weight = weights[0]
+        for r in range(count(target.shape[1] * target.shape[2])):
+            target[i, 0, r] = weight * source[j, 0, r]
+    else:
+        for m in range(target.shape[1]):
+            for r in range(count(target.shape[2])):
+                target[i, m, r] = weights[r] * source[j, m, r]
 
 
 @loop
-def average(part, graph, old, start, new):  # type: ignore[no-untyped-def]  # pragma: no cover
+def average(edges: Edges, old: Array, start: Array, new: Array) -> None:
     """new = start + P old; `start` without rows stands for zeros."""
-    weights = np.empty(part.lanes, new.dtype)
-    for node in range(part.first, part.last):
-        average_row(part, graph, node, old, start, new, weights)
-
-
-@inline
-def spread_row(part, graph, node, g, g_old, weights):  # type: ignore[no-untyped-def]  # pragma: no cover
-    for entry in range(graph.row_ptr[node], graph.row_ptr[node + 1]):
-        add_weighted(g_old, graph.col[entry] - part.base, weights, graph, part, node, entry, g, node - part.base)
+    weights = room_for_weights(edges, new)
+    for node in range(edges.first, edges.last):
+        i = node - edges.base
+        if len(start):
+            set_row(new, i, start, i)
+        else:
+            set_zero(new, i)
+        for entry in range(edges.row_ptr[node], edges.row_ptr[node + 1]):
+            set_weights(weights, edges, node, entry)
+            add_row(new, i, weights, old, edges.col[entry] - edges.base)
 
 
 @loop
-def spread(part, graph, g, g_old):  # type: ignore[no-untyped-def]  # pragma: no cover
+def spread(edges: Edges, g: Array, g_old: Array) -> None:
     """g_old += P' g with the transpose of P, the adjoint of `average`."""
-    weights = np.empty(part.lanes, g.dtype)
-    for node in range(part.first, part.last):
-        spread_row(part, graph, node, g, g_old, weights)
+    weights = room_for_weights(edges, g)
+    for node in range(edges.first, edges.last):
+        for entry in range(edges.row_ptr[node], edges.row_ptr[node + 1]):
+            set_weights(weights, edges, node, entry)
+            add_row(g_old, edges.col[entry] - edges.base, weights, g, node - edges.base)
 
 
 @inline
-def set_inner(along, g, i, old, j):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """For each functional, the sum over levels of the product of row i of g and row j of old."""
-    L = count(along.size)
-    for r in range(L):
-        along[r] = g[i, r] * old[j, r]
-    for m in range(L, count(g.shape[1]), L):
-        for r in range(L):
-            along[r] += g[i, m + r] * old[j, m + r]
-
-
-@inline
-def add_along_row(part, graph, node, g, old, dp, along):  # type: ignore[no-untyped-def]  # pragma: no cover
-    for entry in range(graph.row_ptr[node], graph.row_ptr[node + 1]):
-        set_inner(along, g, node - part.base, old, graph.col[entry] - part.base)
-        add_totals(dp, entry, along)
+def add_products(dp: Array, edges: Edges, entry: int, along: Array, g: Array, i: int, levels: Array, j: int) -> None:
+    """To each head's gradient of an edge the inner product of row i of `g` and row j of `levels`."""
+    for r in range(count(along.size)):
+        along[r] = g[i, 0, r] * levels[j, 0, r]
+    for m in range(1, g.shape[1]):
+        for r in range(count(along.size)):
+            along[r] += g[i, m, r] * levels[j, m, r]
+    size = min(edges.per_head, along.size)
+    for h in range(edges.heads):
+        a = b = c = d = along.dtype.type(0)  # one sum would wait for itself
+        for r in range(count(h * size), count((h + 1) * size - 3), count(4)):
+            a, b, c, d = a + along[r], b + along[r + count(1)], c + along[r + count(2)], d + along[r + count(3)]
+        for r in range((h + 1) * size - size % 4, (h + 1) * size):
+            a += along[r]
+        dp[entry, edges.head + h] += (a + b) + (c + d)
 
 
 @loop
-def add_along(part, graph, g, old, dp):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """The gradient of P in `average`, to dp (E, heads) unless that is empty: the inner products of g_i and old_j for every edge i -> j."""
-    along = np.empty(part.lanes, g.dtype)
-    for node in range(part.first, part.last if dp.size else part.first):
-        add_along_row(part, graph, node, g, old, dp, along)
+def add_along(edges: Edges, g: Array, old: Array, dp: Array) -> None:
+    """The gradient of P in `average`: for every edge i -> j the inner product of g_i and old_j."""
+    along = np.empty(g.shape[2], g.dtype)
+    for node in range(edges.first, edges.last):
+        for entry in range(edges.row_ptr[node], edges.row_ptr[node + 1]):
+            add_products(dp, edges, entry, along, g, node - edges.base, old, edges.col[entry] - edges.base)
+
+
+@loop
+def spread_anew(edges: Edges, g: Array, g_old: Array) -> None:
+    """g_old = P' g."""
+    fill(g_old)
+    spread(edges, g, g_old)

@@ -1,137 +1,155 @@
-r"""One step of the recursion on the rows of a graph, and its adjoint.
-
-**Edge form**, with increments: :math:`C_q = a_q(j) - a_q(i)` belongs to the edge i -> j, so every edge has its own chain.
-**Node form**, without: :math:`C_q = a_q(j)` belongs to the node stepped to: one chain per node, then one sparse product.
-
-Shapes: projections, states and gradients (rows, M L) as in `chain.py`, for the nodes from ``part.base`` on; level 0 ``s`` and its gradient
-``gs`` (rows, L), or (0, L) where it is constantly 1 and not carried along; ``shift`` (G, M L), what is added to C (the clock, G = 1) or to
-F (the offset of each graph).
-"""
+"""The recursion for all degrees and variants, step by step, and its adjoint."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from .chain import Coefficients, chain, reverse, set_brackets
-from .dialect import count, inline, loop
-from .sparse import add_totals, add_weighted, set_inner
+from .chain import Chain, Gradients, chain_at_sources, chain_at_sources_adjoint, step_along_edges, step_along_edges_adjoint
+from .dialect import Array, Levels, add, add_row_of, count, fill, loop, set_row
+from .sparse import Edges, add_along, average, spread_anew
+
+NOWHERE = np.zeros(0, np.int64)  # every row has an origin of its own
+ONE_PLACE = np.zeros(1, np.int64)  # all rows have the same
 
 
-class Gradients(NamedTuple):
-    """What adjoints add to: a (rows, M L), c (`Coefficients`), shift (1, M L) and p (E, heads), the last three empty if not wanted."""
+class Unit(NamedTuple):
+    """A piece of the graph and some functionals, L; arrays have a row for each node of the piece.
 
-    a: Any
-    c: Coefficients
-    shift: Any
-    p: Any
+    Attributes:
+        degree, carried: as in `Chain`.
+        edges: the steps of the walk.
+        graph_of: (rows,), the row of `offset` for each node.
+        a: (rows, M, L), projections.
+        offset: (G, M, L), what is taken off `a` in the start factor.
+        clock: (1, M, L), what one step of time adds to C.
+        c: (M + 1, L), coefficients.
+    """
 
-
-class Scratch(NamedTuple):
-    """Room for one place: C, its gradient, levels or their gradient, (1, M L); all rounds of a chain (M + 1, M L); two rows (L,)."""
-
-    C: Any
-    gradient: Any
-    levels: Any
-    brackets: Any
-    weights: Any
-    along: Any
-
-
-@loop
-def scratch(c, s):  # type: ignore[no-untyped-def]  # pragma: no cover
-    row, lanes = c.ends, np.empty(s.shape[1], s.dtype)
-    return Scratch(np.empty_like(row), np.empty_like(row), np.empty_like(row), np.empty_like(c.each), lanes, np.empty_like(lanes))
+    degree: Levels
+    carried: Levels
+    edges: Edges
+    graph_of: Array
+    a: Array
+    offset: Array
+    clock: Array
+    c: Array
 
 
-@inline
-def edge_row(part, graph, node, a, shift, c, f, s, new, own):  # type: ignore[no-untyped-def]  # pragma: no cover
-    i, width = node - part.base, count(a.shape[1])
-    for r in range(width):
-        new[i, r] = 0
-    for entry in range(graph.row_ptr[node], graph.row_ptr[node + 1]):
-        j = graph.col[entry] - part.base
-        for r in range(width):
-            own.C[0, r] = (a[j, r] - a[i, r]) + shift[0, r]
-        chain(own.C, f, s, j, c, own.levels, 0)
-        add_weighted(new, i, own.weights, graph, part, node, entry, own.levels, 0)
+class Options(NamedTuple):
+    """The variant of the recursion; `timed` if the clock adds anything."""
+
+    length: int
+    increments: bool
+    start: bool
+    timed: bool
 
 
 @loop
-def edge_step(part, graph, a, shift, c, f, s, new):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """new = the levels after one more step, from the levels f before it."""
-    own = scratch(c, s)
-    for node in range(part.first, part.last):
-        edge_row(part, graph, node, a, shift, c, f, s, new, own)
-
-
-@inline
-def edge_row_adjoint(part, graph, node, a, shift, c, f, s, g, downstream, gradients, own):  # type: ignore[no-untyped-def]  # pragma: no cover
-    i, width, (g_old, gs_old) = node - part.base, count(a.shape[1]), downstream
-    for entry in range(graph.row_ptr[node], graph.row_ptr[node + 1]):
-        j = graph.col[entry] - part.base
-        for r in range(width):
-            own.C[0, r] = (a[j, r] - a[i, r]) + shift[0, r]
-        set_brackets(own.C, f, s, j, c, own.brackets)
-        for r in range(width):
-            own.levels[0, r] = 0
-        add_weighted(own.levels, 0, own.weights, graph, part, node, entry, g, i)
-        reverse(own.C, f, s, j, c, own.brackets, own.levels, own.gradient, g_old, j, gs_old, gradients.c)
-        for r in range(width):
-            gradients.a[j, r] += own.gradient[0, r]
-        for r in range(width):
-            gradients.a[i, r] -= own.gradient[0, r]
-        for r in range(width if len(gradients.shift) else count(0)):
-            gradients.shift[0, r] += own.gradient[0, r]
-        if gradients.p.size:
-            set_inner(own.along, g, i, own.brackets, 0)
-            add_totals(gradients.p, entry, own.along)
+def shifted(a: Array, shift: Array, place: Array) -> Array:
+    """Each row of a without the row of `shift` at its place."""
+    y = np.empty_like(a)
+    for i in range(len(a)):
+        set_row(y, i, a, i)
+        add_row_of(y, i, -1, shift, place[i] if place.size > 1 else place[0])
+    return y
 
 
 @loop
-def edge_step_adjoint(part, graph, a, shift, c, f, s, g, g_old, gs_old, gradients):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """From the gradient g of the levels after the step, add to those of f and s, ``g_old`` and ``gs_old``, and to the others."""
-    own = scratch(c, s)
-    for node in range(part.first, part.last):
-        edge_row_adjoint(part, graph, node, a, shift, c, f, s, g, (g_old, gs_old), gradients, own)
-
-
-@inline
-def node_row(graph, i, a, shift, c, f, s, levels, own):  # type: ignore[no-untyped-def]  # pragma: no cover
-    for r in range(count(a.shape[1])):
-        own.C[0, r] = a[i, r] + shift[graph, r]
-    chain(own.C, f, s, i, c, levels, i)
+def chain_of_step(unit: Unit, options: Options, t: int, f: Array) -> Chain:
+    """The chains of the step that arrives at time t, from the state f."""
+    if options.increments:
+        origin = shifted(unit.a, unit.clock, ONE_PLACE) if options.timed else unit.a
+        return Chain(unit.degree, unit.carried, unit.a, origin, NOWHERE, f, unit.c)
+    origin = np.zeros_like(unit.clock)
+    add_row_of(origin, 0, -t, unit.clock, 0)
+    return Chain(unit.degree, unit.carried, unit.a, origin, ONE_PLACE, f, unit.c)
 
 
 @loop
-def node_levels(part, graph_of, a, shift, c, f, s, levels):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """A chain per node with C = a + shift: the node form before its sparse product, and the start factor, with a shift per graph."""
-    own = scratch(c, s)
-    for i in range(part.first - part.base, part.last - part.base):
-        node_row(graph_of[i + part.base] if graph_of.size else 0, i, a, shift, c, f, s, levels, own)
-
-
-@inline
-def node_row_adjoint(graph, i, a, shift, c, f, s, g, gs_old, gradients, own):  # type: ignore[no-untyped-def]  # pragma: no cover
-    width = count(a.shape[1])
-    for r in range(width):
-        own.C[0, r] = a[i, r] + shift[graph, r]
-    set_brackets(own.C, f, s, i, c, own.brackets)
-    for r in range(width):
-        own.levels[0, r] = g[i, r]
-    for r in range(width):
-        g[i, r] = 0
-    reverse(own.C, f, s, i, c, own.brackets, own.levels, own.gradient, g, i, gs_old, gradients.c)
-    for r in range(width):
-        gradients.a[i, r] += own.gradient[0, r]
-    for r in range(width if len(gradients.shift) else count(0)):
-        gradients.shift[0, r] += own.gradient[0, r]
+def step(unit: Unit, options: Options, t: int, f: Array, new: Array) -> None:
+    """The state after one more step of the walk, the one that arrives at time t."""
+    chain = chain_of_step(unit, options, t, f)
+    if options.increments:  # every edge has its own chain
+        step_along_edges(unit.edges, chain, new)
+    else:  # every node has one, and then its neighbours read it
+        levels = np.empty_like(f)
+        chain_at_sources(unit.edges, chain, levels)
+        average(unit.edges, levels, f[:0], new)
 
 
 @loop
-def node_levels_adjoint(part, graph_of, a, shift, c, f, s, g, gs_old, gradients):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """Replace the gradient g of the levels by that of f, and add to the others."""
-    own = scratch(c, s)
-    for i in range(part.first - part.base, part.last - part.base):
-        node_row_adjoint(graph_of[i + part.base] if graph_of.size else 0, i, a, shift, c, f, s, g, gs_old, gradients, own)
+def move_levels(y: Array, to: int, x: Array, at: int) -> None:
+    """M levels of y, from `to` on, become those of x from `at` on."""
+    for i in range(len(y)):
+        for m in range(min(y.shape[1], x.shape[1])):
+            for r in range(count(y.shape[2])):
+                y[i, to + m, r] = x[i, at + m, r]
+
+
+@loop
+def all_states(unit: Unit, options: Options, keep: int) -> Array:
+    """The last `keep` states of those after 0..length steps: the one after k steps has the index k % keep."""
+    rows, M, L = unit.a.shape
+    states = np.zeros((keep, rows, len(unit.carried) + M, L), unit.a.dtype)
+    for i in range(rows if len(unit.carried) else 0):
+        for r in range(count(L)):
+            states[0, i, 0, r] = 1
+    for k in range(options.length):
+        step(unit, options, options.length - k, states[k % keep], states[(k + 1) % keep])
+    return states
+
+
+@loop
+def all_steps_adjoint(unit: Unit, options: Options, states: Array, g: Array, da: Array, dc: Array, dclock: Array, dp: Array) -> None:
+    """From the gradient g of the last state, which is used up, add to the others; `dclock` (1, M, L) may have no rows."""
+    g_old, levels, whole = np.empty_like(g), np.empty_like(g), len(dclock) > 0 and options.increments
+    dorigin = np.zeros_like(da) if whole else np.zeros_like(dclock)
+    for t in range(1, options.length + 1):
+        chain = chain_of_step(unit, options, t, states[options.length - t])
+        fill(g_old)
+        if options.increments:
+            step_along_edges_adjoint(unit.edges, chain, g, Gradients(da, dorigin if whole else da, g_old, dc, dp))
+        else:
+            if len(dp):
+                chain_at_sources(unit.edges, chain, levels)
+                add_along(unit.edges, g, levels, dp)
+            spread_anew(unit.edges, g, levels)
+            fill(dorigin)
+            chain_at_sources_adjoint(chain, levels, Gradients(da, dorigin, g_old, dc, dp))
+            if len(dclock):
+                add_row_of(dclock, 0, -t, dorigin, 0)
+        g, g_old = g_old, g
+    if whole:
+        add(da, dorigin)
+        for i in range(len(dorigin)):
+            add_row_of(dclock, 0, -1, dorigin, i)
+
+
+@loop
+def chain_of_start(unit: Unit, f: Array) -> Chain:
+    return Chain(unit.degree, unit.carried, unit.a, unit.offset, unit.graph_of, f, unit.c)
+
+
+@loop
+def recursion(unit: Unit, options: Options, out: Array) -> None:
+    """Levels 1..M."""
+    states = all_states(unit, options, 2)
+    state, other = states[options.length % 2], states[(options.length + 1) % 2]
+    if options.start:
+        chain_at_sources(unit.edges, chain_of_start(unit, state), other)
+    move_levels(out, 0, other if options.start else state, len(unit.carried))
+
+
+@loop
+def recursion_adjoint(unit: Unit, options: Options, grad: Array, da: Array, dc: Array, dclock: Array, dp: Array) -> None:
+    """From the gradient of levels 1..M, add to the others."""
+    rows, M, L = grad.shape
+    K = len(unit.carried)
+    states, g = all_states(unit, options, options.length + 1), np.zeros((rows, K + M, L), grad.dtype)  # level 0 is no output
+    move_levels(g, K, grad, 0)
+    if options.start:
+        after, g = g, np.zeros((rows, K + M, L), grad.dtype)
+        chain_at_sources_adjoint(chain_of_start(unit, states[options.length]), after, Gradients(da, da[:0], g, dc, dp))
+    all_steps_adjoint(unit, options, states, g, da, dc, dclock, dp)

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...backends.compiling import Compiled, specialised
+from ...backends.compiling import Compiled, compiled
 from ...backends.fixed_order import Pattern
 from ...sklearn.compiled import plain
 
 
 @cache
 def _softmax_loop(dtype: str, columns: str) -> Compiled:
-    return specialised(_softmax, f"graph on disk {dtype} {columns}")
+    return compiled(_softmax, f"graph on disk {dtype} {columns}")
 
 
 def head_walk(pattern: Pattern, scores: NDArray[Any], negative_slope: float) -> Pattern:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...backends.compiling import Compiled, specialised
+from ...backends.compiling import Compiled, compiled
 
 
 def _count(src, ptr):  # type: ignore[no-untyped-def]  # pragma: no cover
@@ -118,4 +118,4 @@ class Loops(NamedTuple):
 @cache
 def loops(columns: str) -> Loops:
     functions = (_count, _put, _sort_rows, _without_loop, _merge_rows)
-    return Loops(*(specialised(function, f"graph on disk {columns}") for function in functions))
+    return Loops(*(compiled(function, f"graph on disk {columns}") for function in functions))

@@ -48,14 +48,14 @@ class Chain(NamedTuple):
 
 
 class Gradients(NamedTuple):
-    """What adjoints add to: projections a, `origin` (which may be `a`), state f, coefficients c (1, M + 1, L), probabilities p (E, H).
+    """What adjoints add to: projections a, state f, `origin` (which may be `a`), coefficients c (1, M + 1, L), probabilities p (E, H).
 
-    All but the first may be empty.
+    The last three may be empty.
     """
 
     a: Array
-    origin: Array
     f: Array
+    origin: Array
     c: Array
     p: Array
 
@@ -139,8 +139,8 @@ def set_brackets(chain: Chain, i: int, j: int, room: Room) -> None:
 
 
 @inline
-def reverse(chain: Chain, j: int, room: Room, da: Array, df: Array, row: int) -> None:
-    """From the gradient d of the state after the step to row j, which is used up, add to those of C and a, and of f, to its `row`."""
+def reverse(chain: Chain, j: int, room: Room, da: Array, df: Array) -> None:
+    """From the gradient d of the state after the step to row j, which is used up, add to those of C, a and f."""
     M, K, c, C, B, d, dC = len(chain.degree), len(chain.carried), chain.c, room.C, room.brackets, room.d, room.dC
     for r in range(count(C.shape[1])):
         for back in range(M):
@@ -154,11 +154,11 @@ def reverse(chain: Chain, j: int, room: Room, da: Array, df: Array, row: int) ->
                     d[0, K + m, r] *= C[e, r]
             dC[0, e, r] += along
             da[j, e, r] += along
-            df[row, K + e, r] += below
+            df[j, K + e, r] += below
         if K:
-            df[row, 0, r] += d[0, 0, r]
+            df[j, 0, r] += d[0, 0, r]
             for m in range(M):
-                df[row, 0, r] += c[m + 1, r] * d[0, K + m, r]
+                df[j, 0, r] += c[m + 1, r] * d[0, K + m, r]
 
 
 @inline
@@ -182,8 +182,7 @@ def add_place(chain: Chain, j: int, room: Room, to: Gradients) -> None:
     """What the step to row j, with the gradient d of the state after it, adds to all gradients but those of origin and probabilities."""
     if len(to.c):
         add_to_coefficients(chain, j, room, to.c)
-    wanted = len(to.f) > 0
-    reverse(chain, j, room, to.a, to.f if wanted else room.levels, j if wanted else 0)
+    reverse(chain, j, room, to.a, to.f)
 
 
 @loop

@@ -110,14 +110,14 @@ def all_steps_adjoint(unit: Unit, options: Options, states: Array, g: Array, da:
         chain = chain_of_step(unit, options, t, states[options.length - t])
         fill(g_old)
         if options.increments:
-            step_along_edges_adjoint(unit.edges, chain, g, Gradients(da, dorigin if whole else da, g_old, dc, dp))
+            step_along_edges_adjoint(unit.edges, chain, g, Gradients(da, g_old, dorigin if whole else da, dc, dp))
         else:
             if len(dp):
                 chain_at_sources(unit.edges, chain, levels)
                 add_along(unit.edges, g, levels, dp)
             spread_anew(unit.edges, g, levels)
             fill(dorigin)
-            chain_at_sources_adjoint(chain, levels, Gradients(da, dorigin, g_old, dc, dp))
+            chain_at_sources_adjoint(chain, levels, Gradients(da, g_old, dorigin, dc, dp))
             if len(dclock):
                 add_row_of(dclock, 0, -t, dorigin, 0)
         g, g_old = g_old, g
@@ -151,5 +151,5 @@ def recursion_adjoint(unit: Unit, options: Options, grad: Array, da: Array, dc: 
     move_levels(g, K, grad, 0)
     if options.start:
         after, g = g, np.zeros((rows, K + M, L), grad.dtype)
-        chain_at_sources_adjoint(chain_of_start(unit, states[options.length]), after, Gradients(da, da[:0], g, dc, dp))
+        chain_at_sources_adjoint(chain_of_start(unit, states[options.length]), after, Gradients(da, g, da[:0], dc, dp))
     all_steps_adjoint(unit, options, states, g, da, dc, dclock, dp)

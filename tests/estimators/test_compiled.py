@@ -14,7 +14,7 @@ from graph_lists import rings_and_paths
 
 import graph2tens as g2t
 from graph2tens.backends import fixed_order
-from graph2tens.backends.loops import chain, sparse
+from graph2tens.backends.loops import areas, chain, sparse
 from graph2tens.sklearn import GraphTensFeatures, GraphTensKernel, compiled
 
 WITHOUT_A_CACHE = """
@@ -63,7 +63,8 @@ def test_loops_are_compiled_for_one_type_whatever_they_are_given(options):
     np.testing.assert_array_equal(features.transform(graphs[:2]), expected[:2])
     GraphTensFeatures(functionals="exact").fit_transform(graphs)
     GraphTensKernel(walk_length=2).fit_transform(graphs)
-    step = chain.step_along_edges if options.get("increments", True) else sparse.average
-    used = [fixed_order._compiled(loop, "fixed float32 int64 2") for loop in (chain.chain_at_sources, step)]
-    loops = [*compiled.VERSIONS.values(), *used, compiled.normalise, compiled.wave, compiled.pool]
+    chains = [chain.chain_at_sources, chain.step_along_edges if options.get("increments", True) else sparse.average]
+    used = chains if options else [areas.first_step, sparse.average]
+    recursion = [fixed_order._compiled(loop, "fixed float32 int64 float32 2") for loop in used]
+    loops = [*compiled.VERSIONS.values(), *recursion, compiled.normalise, compiled.wave, compiled.pool]
     assert [len(loop.dispatcher.signatures) for loop in loops] == [1] * 7

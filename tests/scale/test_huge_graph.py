@@ -169,8 +169,9 @@ def test_missing_blocks_are_made_and_mixtures_refused(tmp_path, graph, x, monkey
 
 def test_memory_decides_the_width_of_blocks(tmp_path, graph, x):
     u = np.zeros((2, D, 64), np.float32)
+    low_rank_features(x, graph, u, length=1, out=tmp_path / "any")
     for lanes in (4, 16):
-        need = features_module.memory_of_block(graph, 2, 4, lanes)
+        need = features_module.memory_of_block(graph, job_module.WalkJob.read(tmp_path / "any"), lanes)
         low_rank_features(x, graph, u, length=1, out=tmp_path / str(lanes), memory=need)
         assert len(list((tmp_path / str(lanes)).glob("functionals-*"))) == 64 // lanes
     with pytest.raises(MemoryError, match="blocks of 4 functionals take"):

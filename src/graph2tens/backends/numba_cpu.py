@@ -90,8 +90,8 @@ class _Work:
         arrays = [tensor.detach().contiguous().numpy() for tensor in tensors]
         self.inputs = units.Inputs((0,) * M, (0,) * carried, *arrays)
         timed = wants_clock or bool(clock.any())
-        sheared = bool(increments) and M <= 2 and length > 0 and not carried and not timed
-        self.way = "_sheared" if sheared else ""
+        is_diffusion = bool(increments) and M <= 2 and length > 0 and not carried and not timed
+        self.way = "_diffusion" if is_diffusion else ""
         self.options = steps.Options(length, bool(increments), bool(start), timed)
         self.pieces: NDArray[np.int64] = _pieces()(self.inputs.row_ptr, self.inputs.col, _PIECE)
         self.per_head, most = R // p.size(1), _WIDE

@@ -1,6 +1,9 @@
 r"""PyTorch operations only: any device, gradients of any order, `torch.compile`.
 
-**Sheared form.** Degrees 1 and 2 with increments are plain diffusion after the first step, as `loops/shear.py` explains.
+**Sheared form.** Degrees 1 and 2 with increments are plain diffusion after the first step: with :math:`h = f_2 + c_1 a_1 f_1`, where
+:math:`a_1` is the projection onto :math:`u_1`, and the levels e after the first step,
+
+.. math:: f_1' = P f_1 + e_1, \qquad h' = P h + e_2 + c_1 a_1 e_1.
 
 **Node form.** With increments :math:`C_q = a_q(j) + b_q(i)`, where :math:`b = -a`, plus the clock's share with time. Products of such sums
 expand over the set T of components that are taken at i, and what remains at j is one sparse product:
@@ -111,7 +114,7 @@ class _NodeForm(_Step):
         return self.constant if all(level is None for level in f[1:]) else self.constant + self._expand([None, *f[1:]])
 
     def sheared(self) -> Tensor:
-        """All steps at once for degrees 1 and 2 with f_0 = 1: S' = P S + S_1, in the variables of `loops/shear.py`."""
+        """All steps at once for degrees 1 and 2 with f_0 = 1: S' = P S + S_1, in sheared variables."""
         first: Any = self.constant
         shear = None if self.problem.degree == 1 else self.c[1] * self.own[0]
         S = S_1 = first if shear is None else torch.stack([first[:, 0], first[:, 1] + shear * first[:, 0]], dim=1)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .dialect import Array, count, fill, inline, loop, set_row, set_zero
+from .dialect import Array, count, fill, inline, loop, set_zero
 
 
 class Edges(NamedTuple):
@@ -81,16 +81,23 @@ def set_weighted(target: Array, i: int, weights: Array, source: Array, j: int) -
                 target[i, m, r] = weights[r] * source[j, m, r]
 
 
+@inline
+def set_last(new: Array, i: int, start: Array) -> None:
+    few, first = start.shape[1], new.shape[1] - start.shape[1]
+    for m in range(few):
+        for r in range(count(new.shape[2])):
+            new[i, first + m, r] = start[i, m, r]
+
+
 @loop
 def average(edges: Edges, old: Array, start: Array, new: Array) -> None:
-    """new = start + P old; `start` without rows stands for zeros."""
+    """new = start + P old; `start`, if it has rows, has the last of its levels; all others are zero."""
     weights = room_for_weights(edges, new)
     for node in range(edges.first, edges.last):
         i = node - edges.base
+        set_zero(new, i)
         if len(start):
-            set_row(new, i, start, i)
-        else:
-            set_zero(new, i)
+            set_last(new, i, start)
         for entry in range(edges.row_ptr[node], edges.row_ptr[node + 1]):
             set_weights(weights, edges, node, entry)
             add_row(new, i, weights, old, edges.col[entry] - edges.base)
@@ -107,6 +114,19 @@ def spread(edges: Edges, g: Array, g_old: Array) -> None:
 
 
 @inline
+def add_totals(dp: Array, edges: Edges, entry: int, along: Array) -> None:
+    """To each head's gradient of an edge the sum of its products."""
+    size = min(edges.per_head, along.size)
+    for h in range(edges.heads):
+        a = b = c = d = along.dtype.type(0)  # one sum would wait for itself
+        for r in range(count(h * size), count((h + 1) * size - size % 4), count(4)):
+            a, b, c, d = a + along[r], b + along[r + count(1)], c + along[r + count(2)], d + along[r + count(3)]
+        for r in range((h + 1) * size - size % 4, (h + 1) * size):
+            a += along[r]
+        dp[entry, edges.head + h] += (a + b) + (c + d)
+
+
+@inline
 def add_products(dp: Array, edges: Edges, entry: int, along: Array, g: Array, i: int, levels: Array, j: int) -> None:
     """To each head's gradient of an edge the inner product of row i of `g` and row j of `levels`."""
     for r in range(count(along.size)):
@@ -114,23 +134,31 @@ def add_products(dp: Array, edges: Edges, entry: int, along: Array, g: Array, i:
     for m in range(1, g.shape[1]):
         for r in range(count(along.size)):
             along[r] += g[i, m, r] * levels[j, m, r]
-    size = min(edges.per_head, along.size)
-    for h in range(edges.heads):
-        a = b = c = d = along.dtype.type(0)  # one sum would wait for itself
-        for r in range(count(h * size), count((h + 1) * size - 3), count(4)):
-            a, b, c, d = a + along[r], b + along[r + count(1)], c + along[r + count(2)], d + along[r + count(3)]
-        for r in range((h + 1) * size - size % 4, (h + 1) * size):
-            a += along[r]
-        dp[entry, edges.head + h] += (a + b) + (c + d)
+    add_totals(dp, edges, entry, along)
+
+
+@inline
+def add_changes(dp: Array, edges: Edges, entry: int, along: Array, g: Array, i: int, levels: Array, j: int, before: Array) -> None:
+    """The same with the change of levels from row i of `before` to row j of `levels`."""
+    for r in range(count(along.size)):
+        along[r] = g[i, 0, r] * (levels[j, 0, r] - before[i, 0, r])
+    for m in range(1, g.shape[1]):
+        for r in range(count(along.size)):
+            along[r] += g[i, m, r] * (levels[j, m, r] - before[i, m, r])
+    add_totals(dp, edges, entry, along)
 
 
 @loop
-def add_along(edges: Edges, g: Array, old: Array, dp: Array) -> None:
-    """The gradient of P in `average`: for every edge i -> j the inner product of g_i and old_j."""
+def add_along(edges: Edges, g: Array, old: Array, before: Array, dp: Array) -> None:
+    """The gradient of P in `average`: for every edge i -> j the inner product of g_i and old_j, less before_i if `before` has rows."""
     along = np.empty(g.shape[2], g.dtype)
     for node in range(edges.first, edges.last):
+        i = node - edges.base
         for entry in range(edges.row_ptr[node], edges.row_ptr[node + 1]):
-            add_products(dp, edges, entry, along, g, node - edges.base, old, edges.col[entry] - edges.base)
+            if len(before):
+                add_changes(dp, edges, entry, along, g, i, old, edges.col[entry] - edges.base, before)
+            else:
+                add_products(dp, edges, entry, along, g, i, old, edges.col[entry] - edges.base)
 
 
 @loop

@@ -114,7 +114,7 @@ def all_steps_adjoint(unit: Unit, options: Options, states: Array, g: Array, da:
         else:
             if len(dp):
                 chain_at_sources(unit.edges, chain, levels)
-                add_along(unit.edges, g, levels, dp)
+                add_along(unit.edges, g, levels, levels[:0], dp)
             spread_anew(unit.edges, g, levels)
             fill(dorigin)
             chain_at_sources_adjoint(chain, levels, Gradients(da, g_old, dorigin, dc, dp))

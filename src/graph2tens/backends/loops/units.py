@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .dialect import Array, Levels, count, fill, loop
-from .shear import diffusion, diffusion_adjoint
+from .diffuse import diffusion, diffusion_adjoint
 from .sparse import Edges
 from .steps import Options, Unit, recursion, recursion_adjoint
 
@@ -156,8 +156,8 @@ def forward(share: Share, inputs: Inputs, options: Options, out: Array) -> None:
 
 
 @loop
-def forward_sheared(share: Share, inputs: Inputs, options: Options, out: Array) -> None:
-    """The same where `shear.py` has a shorter way."""
+def forward_diffusion(share: Share, inputs: Inputs, options: Options, out: Array) -> None:
+    """The same where `areas.py` has a shorter way."""
     for b in range(share.first_block, share.last_block):
         block = block_of(inputs, share, b)
         for piece in range(share.first_piece, share.last_piece):
@@ -178,8 +178,8 @@ def backward(share: Share, inputs: Inputs, options: Options, out: Array, grad: A
 
 
 @loop
-def backward_sheared(share: Share, inputs: Inputs, options: Options, out: Array, grad: Array, wanted: Wanted) -> None:
-    """The same where `shear.py` has a shorter way, from the features `out`, too."""
+def backward_diffusion(share: Share, inputs: Inputs, options: Options, out: Array, grad: Array, wanted: Wanted) -> None:
+    """The same where `areas.py` has a shorter way, from the features `out`, too."""
     for b in range(share.first_block, share.last_block):
         block = block_of(inputs, share, b)
         for piece in range(share.first_piece, share.last_piece):

@@ -1,7 +1,7 @@
 """Rank-1 functionals of all walks on a graph that fills the machine, a block of functionals at a time, from files to files.
 
 Functional r of the recursion never reads functional s. So a block of them needs the graph, the projections of its own components and
-three states of its own, and nothing of the other blocks: no partition of the graph, no exchange, no barrier.
+a few states of its own, and nothing of the other blocks: no partition of the graph, no exchange, no barrier.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ...backends.fixed_order import arrays_at_once
 from ...checks import check_coefficients, check_integer
 from ...files import remove_leftovers, replacing
 from ...training.provenance import cores
@@ -230,16 +231,17 @@ def as_bytes(memory: int | str | None) -> int:
     raise ValueError(f"`memory` must be a number of bytes or a text like '8GiB' (got {memory!r}).")
 
 
-def memory_of_block(graph: GraphOnDisk, degree: int, itemsize: int, lanes: int, workers: int = 1) -> int:
-    """Bytes for the graph, which workers share, and three states for each worker."""
+def memory_of_block(graph: GraphOnDisk, job: WalkJob, lanes: int, workers: int = 1) -> int:
+    """Bytes for the graph, which workers share, and the states of each worker."""
+    told, components = job.description, job.components
     pattern = 8 * graph.num_nodes + graph.num_entries * (graph.col.itemsize + 4 * (graph.probabilities is not None))
-    return pattern + workers * 3 * graph.num_nodes * degree * lanes * itemsize + 2**27
+    arrays = arrays_at_once(len(components), increments=told.increments, start=told.zero_start, time=told.time)
+    return pattern + int(workers * arrays * graph.num_nodes * len(components) * lanes * components.itemsize) + 2**27
 
 
 def keep_or_choose(folder: Path, job: WalkJob, memory: int, graph: GraphOnDisk, workers: int) -> WalkJob:
     """With the width of blocks that an earlier call chose, or the widest that fits."""
-    M, itemsize = job.components.shape[0], job.components.itemsize
-    needs = {width: memory_of_block(graph, M, itemsize, width, workers) for width in WIDTHS}
+    needs = {width: memory_of_block(graph, job, width, workers) for width in WIDTHS}
     if (folder / JOB).exists():
         known = WalkJob.read(folder)
         job = replace(job, description=replace(job.description, lanes=known.description.lanes))

@@ -129,7 +129,7 @@ def make_block(folder: str, digest: str, block: tuple[int, int], num_threads: in
 
 
 def compute_block(job: WalkJob, block: tuple[int, int], num_threads: int = 1) -> Floats:
-    """(n, M, functionals of the block); two more arrays of this size are needed on the way."""
+    """(n, M, functionals of the block)."""
     told, (left, right) = job.description, block
     R = job.components.shape[2]
     # the recursion takes components in descending order

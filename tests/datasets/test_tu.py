@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from tu_folders import SMALL, spoilt, write_tu
 
 from graph2tens.datasets import DataError, Encoding, load
-from graph2tens.datasets.tu import degree_attributes, read_tu_folder
+from graph2tens.datasets.indicators import degree_attributes
+from graph2tens.datasets.tu import read_tu_folder
 from graph2tens.sklearn import GraphTensFeatures
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
-from torch_geometric.data import Data
+
+if TYPE_CHECKING:  # PyG takes a second to load
+    from torch_geometric.data import Data
 
 Integers = NDArray[np.int64]
 
@@ -34,7 +36,7 @@ class Encoding:
     """How the columns of x and the classes came about, so that other files can be encoded the same way (prediction).
 
     The columns of x are the continuous attributes, then one indicator column for each value of each node label; graphs with
-    neither are described by their degrees (:func:`~graph2tens.datasets.tu.degree_attributes`).
+    neither are described by their degrees (:func:`~graph2tens.datasets.indicators.degree_attributes`).
 
     Attributes:
         num_attributes: continuous columns.

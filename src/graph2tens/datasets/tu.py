@@ -11,7 +11,6 @@ NAME_edge_labels.txt, NAME_edge_attributes.txt     optional, in the order of NAM
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +18,9 @@ import torch
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 
-from .dataset import EXACT_DEGREES, OCTAVES, DataError, Encoding, GraphDataset, Integers
+from .dataset import DataError, Encoding, GraphDataset, Integers
 from .edge_nodes import edges_as_nodes
+from .indicators import degree_attributes, indicators
 from .tables import Table, read_table
 
 REQUIRED = ("A", "graph_indicator", "graph_labels")
@@ -98,20 +98,6 @@ def read_tu_folder(folder: Path, name: str | None = None, encoding: Encoding | N
     names = tuple(str(value) for value in encoding.classes)
     read = GraphDataset(prefix, graphs, len(names), x.size(1), "graph", names, encoding, str(folder))
     return edges_as_nodes(read, encoding.edges) if encoding.edges else read
-
-
-def degree_attributes(degree: Integers) -> Floats:
-    """Indicator columns of node degrees, for graphs without labels and attributes: a normalised walk cannot see degrees itself.
-
-    Degrees 0..31 have a column each, then there is one for each octave 32..63, 64..127, ..., the last for 1024 and above. The
-    width does not depend on the data, so that a trained model fits other graphs.
-
-    Shapes:
-        - **output:** (nodes, 38)
-    """
-    octave = np.floor(np.log2(np.maximum(degree, 1) / EXACT_DEGREES)).astype(np.int64)
-    column = np.where(degree < EXACT_DEGREES, degree, EXACT_DEGREES + np.clip(octave, 0, OCTAVES - 1))
-    return _indicators(column, range(EXACT_DEGREES + OCTAVES))
 
 
 def _graph_of_nodes(indicator: Table, labels: Table | None) -> Integers:
@@ -201,7 +187,7 @@ def _columns(
         if known is not None:
             _warn_of_unknown(table, values, known)
             values = known
-        columns += [_indicators(column, of) for column, of in zip(label.T, values, strict=False)]
+        columns += [indicators(column, of) for column, of in zip(label.T, values, strict=False)]
     if encoding is not None and ((what == "node" and not encoding.degrees) or (what == "edge" and encoding.edges)):
         _check_fits(files, what, encoding, num_attributes, len(values))
     return columns, values, num_attributes
@@ -214,12 +200,6 @@ def _label_values(label: Integers, table: Table) -> tuple[int, ...]:
         warnings.warn(f"{table.path}: of {values.size} labels the {MAX_LABEL_VALUES} most frequent ones are used", stacklevel=2)
         values = np.sort(values[np.argsort(-counts, kind="stable")[:MAX_LABEL_VALUES]])
     return tuple(values.tolist())
-
-
-def _indicators(label: Integers, values: Sequence[int]) -> Floats:
-    """One column for each value; a label that is not among them has a row of zeros."""
-    indicators: Floats = (label[:, None] == np.asarray(values, dtype=np.int64)[None, :]).astype(np.float32)
-    return indicators
 
 
 def _check_rows(table: Table, reference: Table, what: str) -> None:

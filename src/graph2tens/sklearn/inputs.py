@@ -16,6 +16,7 @@ Labels may be Python, NumPy or 0-dimensional torch values alike. A PyG ``Batch``
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +26,6 @@ import numpy as np
 import scipy.sparse
 import torch
 from numpy.typing import NDArray
-from torch_geometric.data import Batch, Data
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -75,9 +75,9 @@ class OneGraph:
 
 def as_graphs(X: Any) -> list[OneGraph]:
     """Read every graph of X. Whatever is wrong is said with the number of the graph, from 0."""
-    if (isinstance(X, (Data, OneGraph)) and not isinstance(X, Batch)) or _is_networkx(X) or scipy.sparse.issparse(X):
+    if isinstance(X, OneGraph) or (_is_pyg(X, "Data") and not _is_pyg(X, "Batch")) or _is_networkx(X) or scipy.sparse.issparse(X):
         raise TypeError(f"`X` must be a list of graphs (got one {type(X).__name__}). Did you mean [X]?")
-    if isinstance(X, Batch):
+    if _is_pyg(X, "Batch"):
         X = X.to_data_list()
     if isinstance(X, (str, bytes, dict)) or not isinstance(X, Iterable):
         raise TypeError(f"`X` must be a list of graphs: {KINDS} (got {type(X).__name__}).")
@@ -154,7 +154,7 @@ def _as_graph(graph: Any, place: int, names: Names, unused: dict[str, None]) -> 
     where = f"graph {place} of `X`"
     if isinstance(graph, OneGraph):
         return graph
-    if isinstance(graph, Data):
+    if _is_pyg(graph, "Data"):
         found = _from_pyg(graph, where)
     elif _is_networkx(graph):
         found = _from_networkx(graph, where, names, unused)
@@ -178,7 +178,13 @@ def _is_networkx(graph: Any) -> bool:
     return hasattr(graph, "nodes") and hasattr(graph, "adj") and hasattr(graph, "is_directed")
 
 
-def _from_pyg(data: Data, where: str) -> OneGraph:
+def _is_pyg(graph: Any, kind: str) -> bool:
+    """Whoever has a PyG graph has loaded PyG, which takes a second or two and is not loaded here for it."""
+    pyg = sys.modules.get("torch_geometric.data")
+    return pyg is not None and isinstance(graph, getattr(pyg, kind))
+
+
+def _from_pyg(data: Any, where: str) -> OneGraph:
     n = data.num_nodes
     if n is None:
         raise ValueError(f"{where} must have `x` or `num_nodes` (got neither).")

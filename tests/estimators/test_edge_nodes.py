@@ -59,6 +59,7 @@ def test_labels_of_nodes_and_edges_are_told_apart():
     nx.set_edge_attributes(graph, {(0, 1): 1, (1, 2): 2}, "label")
     features = GraphTensFeatures(**SMALL).fit([graph])
     assert set(features.encoder_.labels) == {1, ("edge", 1), ("edge", 2)}
+    assert features.encoder_.names[:3] == ["label=1", "edge_label=1", "edge_label=2"]
     alone = nx.empty_graph(1)
     nx.set_node_attributes(alone, 1, "label")
     assert np.isfinite(features.transform([alone])).all()

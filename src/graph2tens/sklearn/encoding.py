@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import torch
@@ -70,7 +70,7 @@ class Encoder:
     def names(self) -> list[str]:
         """Names of the columns of x."""
         names = [] if self.scaler is None else [f"attribute{column}" for column in range(self.scaler.shift.size)]
-        names += [] if self.labels is None else [f"label={value}" for value in self.labels]
+        names += [] if self.labels is None else [_column(value) for value in self.labels]
         names += [f"degree{column}" for column in self.degrees]
         names += [] if self.edge_scaler is None else [f"edge_attribute{column}" for column in range(self.edge_scaler.shift.size)]
         names += [] if self.edge_labels is None else [f"edge_label={value}" for value in self.edge_labels]
@@ -158,9 +158,17 @@ def _warn_of_unknown(lists: Iterable[list[Hashable] | None], known: tuple[Hashab
         warnings.warn(f"the {name} {shown} occur in no training graph and are ignored; handle_unknown='error' refuses them.", stacklevel=2)
 
 
-def _told(label: Hashable) -> str:
+def _is_of_edge(label: Hashable) -> TypeGuard[tuple[str, Hashable]]:
     """An edge that became a node has its label in a pair."""
-    return f"{label[1]!r} of edges" if isinstance(label, tuple) and len(label) == 2 and label[0] == "edge" else repr(label)
+    return isinstance(label, tuple) and len(label) == 2 and label[0] == "edge"
+
+
+def _told(label: Hashable) -> str:
+    return f"{label[1]!r} of edges" if _is_of_edge(label) else repr(label)
+
+
+def _column(label: Hashable) -> str:
+    return f"edge_label={label[1]}" if _is_of_edge(label) else f"label={label}"
 
 
 def _scaler(table: Floats | None) -> AttributeScaler | None:

@@ -51,20 +51,24 @@ CONVS: dict[str, dict[str, Make]] = {
     "gcn": {
         "GCN": lambda i, o, last: GCNConv(i, o),
         "G2TN, defaults": g2tn(),
+        "G2TN, lazy": g2tn(laziness=0.5),
         "G2TN, degree 1": g2tn(walk_length=2, degree=1, **SWAP),
         "G2TN, degree 2": g2tn(walk_length=2, **SWAP),
+        "G2TN, 3 steps": g2tn(walk_length=3, **SWAP),
     },
     "gat": {
         "GAT": gat,
         "G2TAN, defaults": g2tan(0.6),
         "G2TAN, degree 1": g2tan(0.6, walk_length=2, degree=1, **SWAP),
         "G2TAN, degree 2": g2tan(0.6, walk_length=2, **SWAP),
+        "G2TAN, 3 steps": g2tan(0.6, walk_length=3, **SWAP),
     },
     "gin": {
         "GIN": lambda i, o, last: GINConv(MLP([i, o, o]), train_eps=False),
         "G2TN, defaults": g2tn(),
         "G2TN, degree 1": g2tn(walk_length=2, degree=1, **SWAP),
         "G2TN, degree 2": g2tn(walk_length=2, **SWAP),
+        "G2TN, lazy": g2tn(laziness=0.5),
         "G2TN, with MLP": lambda i, o, last: WithMLP(i, o),
     },
 }

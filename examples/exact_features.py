@@ -74,7 +74,8 @@ by_tensors = torch.einsum("nij,ir,jr->nr", algebra.levels(features)[2].reshape(4
 print(f"degree 2 of the recursion differs from the tensors by {(fast[:, 1] - by_tensors).abs().max():.1e}")
 
 # %% [markdown]
-# That recursion with learned components, a norm and a mixing matrix is the layer.
+# That recursion with learned components is the layer: it adds the degrees of each functional and a map of the node's own attributes.
+# (The paper's layer has a norm and a mixing matrix instead: `mix=True, root_weight=False`.)
 
 # %%
 layer = g2t.nn.G2TNConv(2, 8, walk_length=4).double()

@@ -74,3 +74,12 @@ def test_a_function_is_not_hidden_by_a_module_of_its_name():
     modules = {path.stem for path in Path(str(g2t.__file__)).parent.glob("*.py")}
     assert callable(g2t.subdivide)
     assert not {name for name in dir(g2t) if callable(getattr(g2t, name, None))} & modules
+
+
+def test_a_folder_of_the_librarys_name_beside_a_script_is_not_taken_for_it(tmp_path):
+    """As a clone is for a script in the folder above it: an empty namespace package, which gives way to the package installed."""
+    (tmp_path / "graph2tens" / "src").mkdir(parents=True)
+    (tmp_path / "script.py").write_text("import graph2tens\nprint(graph2tens.__file__)")
+    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert Path(done.stdout.strip()) == Path(g2t.__file__)
+    assert not (Path(__file__).parents[1] / "graph2tens").exists()  # the layout that makes it so, with a package in src

@@ -5,12 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 
+import networkx as nx
 import pytest
 from small_data import write_tu_folder
 from typer.testing import CliRunner
 
 from graph2tens.cli import app
+from graph2tens.sklearn import write_tu
 
 SMALL = ["--epochs", "1", "--width", "4", "--layers", "1", "--walk-length", "2", "--batch-size", "16", "--threads", "1", "--no-report"]
 
@@ -60,3 +63,24 @@ def test_a_model_that_is_not_there_is_not_taken_for_one_of_train(tmp_path):
         result = CliRunner().invoke(app, ["predict", str(model), str(tmp_path / "new.csv")])
         assert result.exit_code == 1
         assert f"{model} is no model" in result.stderr
+
+
+def test_data_whose_columns_mean_other_things_is_refused_however_many_there_are(trained, tmp_path):
+    """The attributes of digits are ink and position; a model of three labels of atoms would take them for these."""
+    graphs = [nx.path_graph(4), nx.cycle_graph(4)] * 10
+    for graph in graphs:
+        nx.set_node_attributes(graph, dict(zip(graph, "CNOC", strict=True)), "label")
+    write_tu(tmp_path / "atoms", graphs, ["chain", "ring"] * 10)
+    call("train", tmp_path / "atoms", "--out", tmp_path / "model", *SMALL)
+    result = CliRunner().invoke(app, ["predict", str(tmp_path / "model"), "--data", "digits"])
+    assert result.exit_code == 1
+    assert "attributes are not those of digits, which has 'attribute0' in the place of 'label=0'" in " ".join(result.output.split())
+
+
+def test_a_folder_of_several_models_says_which_there_are(trained, tmp_path):
+    model, _, data, *_ = trained
+    for seed in (0, 1):
+        shutil.copytree(model, tmp_path / "runs" / f"seed-{seed}")
+    result = CliRunner().invoke(app, ["predict", str(tmp_path / "runs"), "--data", str(data)])
+    assert result.exit_code == 1
+    assert "It holds 2 models: take one, e.g." in " ".join(result.output.split())

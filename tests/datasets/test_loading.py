@@ -262,3 +262,11 @@ def test_the_molecules_are_those_of_pyg(tmp_path, name):
         assert torch.equal(one.x, other.x)
         assert torch.equal(one.edge_index, other.edge_index)
         assert torch.equal(one.y, other.y)
+
+
+def test_a_file_in_the_place_of_a_data_set_is_told_so(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("new.csv").write_text("smiles\nCCO\n")
+    for name in ("new.csv", "./new.csv", tmp_path / "new.csv"):
+        with pytest.raises(DataError, match=r"new\.csv: is a file, where a data set is a name or a folder.*`graph2tens fit`"):
+            load(name)

@@ -178,6 +178,10 @@ BAD = {
     "nan": ({"node_attributes": [*["0.5"] * 8, "", "nan", *["1"] * 6]}, r"TOY_node_attributes.txt:10: value 1 is nan, not a finite number"),
     "infinite": ({"node_attributes": [*["0.5, 1"] * 14, "1, 1e99"]}, r"TOY_node_attributes.txt:15: value 2 is 1e\+99, not a finite"),
     "word": ({"node_attributes": [*["0.5"] * 3, "heavy", *["1"] * 11]}, r"TOY_node_attributes.txt:4: 'heavy' is not a number"),
+    "words": (
+        {"node_labels": ["C"] * 15},
+        r"TOY_node_labels.txt:1: 'C' is not a number; labels are numbers .*write_tu gives them to words",
+    ),
     "ragged": ({"node_attributes": [*["0.5, 1"] * 3, "1", *["1, 1"] * 11]}, r"TOY_node_attributes.txt:4: 2 values expected \(got 1\)"),
     "three_ends": ({"A": ["1, 2, 3"] * 4}, r"TOY_A.txt:1: 2 values expected \(got 3\)"),
     "fraction": (spoilt("node_labels", 2, "1.5"), r"TOY_node_labels.txt:2: 1.5 where a whole number is expected"),

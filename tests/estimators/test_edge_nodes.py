@@ -59,9 +59,29 @@ def test_labels_of_nodes_and_edges_are_told_apart():
     nx.set_edge_attributes(graph, {(0, 1): 1, (1, 2): 2}, "label")
     features = GraphTensFeatures(**SMALL).fit([graph])
     assert set(features.encoder_.labels) == {1, ("edge", 1), ("edge", 2)}
+    assert features.encoder_.names[:3] == ["label=1", "edge_label=1", "edge_label=2"]
     alone = nx.empty_graph(1)
     nx.set_node_attributes(alone, 1, "label")
     assert np.isfinite(features.transform([alone])).all()
+
+
+def test_graphs_without_the_labels_of_the_others_are_named():
+    def path(nodes, edges):
+        graph = nx.path_graph(3)
+        nx.set_node_attributes(graph, dict.fromkeys(graph, "C") if nodes else {}, "label")
+        nx.set_edge_attributes(graph, dict.fromkeys(graph.edges, "single") if edges else {}, "label")
+        return graph
+
+    both, alone = path(True, True), nx.empty_graph(1)
+    nx.set_node_attributes(alone, "C", "label")
+    fitted = GraphTensFeatures(**SMALL).fit([both, alone])
+    for other, what in ((path(False, True), "node"), (path(True, False), "edge"), (path(False, False), "node")):
+        with pytest.raises(ValueError, match=rf"graph 1 of `X` must have a label on every {what}, as the training graphs have"):
+            fitted.transform([both, other])
+        with pytest.raises(ValueError, match=rf"all graphs must have labels of {what}s, or none"):
+            GraphTensFeatures(**SMALL).fit([both, other])
+    only_edges = GraphTensFeatures(**SMALL).fit([path(False, True)])
+    assert np.isfinite(only_edges.transform([path(False, True), nx.empty_graph(2)])).all()
 
 
 def test_edges_without_attributes_stay_edges_unless_asked():

@@ -153,6 +153,17 @@ def test_columns_are_named_by_layer_degree_and_functional():
     assert len(set(names)) == len(names) == features.n_features_out_ == features.transform(rings_and_paths(6)[0]).shape[1]
 
 
+def test_arguments_set_after_fit_act_from_the_next_fit_on():
+    graphs = rings_and_paths(6)[0]
+    features = GraphTensFeatures(n_layers=2, n_functionals=3, n_waves=2, random_state=0).fit(graphs)
+    names, table = features.get_feature_names_out().tolist(), features.transform(graphs)
+    features.set_params(n_layers=1, n_waves=5, pooling="both", structure="rings", walk_length=3)
+    assert features.get_feature_names_out().tolist() == names
+    np.testing.assert_array_equal(features.transform(graphs), table)
+    features.fit(graphs)
+    assert len(features.get_feature_names_out()) == features.transform(graphs).shape[1] != len(names)
+
+
 @pytest.mark.parametrize(
     "options", [{"pooling": "both"}, {"pooling": None}, {"functionals": "exact", "time": True}, {"n_waves": 0}], ids=str
 )

@@ -123,6 +123,7 @@ def test_labels_compare_by_value_whatever_holds_them(kind):
         (torch.tensor(float("nan")), ValueError, r"graph 1 .*NaN"),
         (torch.tensor([1, 2]), TypeError, r"graph 1 of `X` must have single values for labels \(got Tensor of shape \(2,\)\)"),
         (["C"], TypeError, r"graph 1 .*hashable values"),
+        (None, ValueError, r"graph 1 of `X` must have a label wherever others have one \(got None\)"),
     ],
     ids=str,
 )
@@ -239,6 +240,30 @@ def test_unseen_graphs_must_have_what_the_training_graphs_have():
         labelled.transform([np.eye(2)])
     with pytest.raises(ValueError, match=r"must have 0 attributes"):
         GraphTensFeatures(**SMALL).fit([np.eye(2)]).transform([(np.eye(2), np.ones((2, 3)))])
+
+
+def attributed(values):
+    graph = nx.path_graph(len(values))
+    nx.set_node_attributes(graph, dict(enumerate(values)), "x")
+    return graph
+
+
+def test_numbers_and_words_in_one_attribute_are_refused():
+    for values in ([1.5, "C"], [2, 1.5, None], ["C", 0.5]):
+        with pytest.raises(TypeError, match=r"graph 0 of `X` must have numbers or words in `x`, not both"):
+            as_graphs([attributed(values)])
+
+
+def test_whole_numbers_in_one_graph_and_floating_ones_in_another_are_explained():
+    whole, floating = attributed([1, 2]), attributed([1.0, 2.5])
+    with pytest.raises(
+        ValueError, match=r"labels of graph 1 and attributes of graph 0.*Whole numbers.* are labels; floating numbers are attr"
+    ):
+        GraphTensFeatures(**SMALL).fit([floating, whole])
+    with pytest.raises(ValueError, match=r"must have 1 attributes.*got 0\)\. Whole numbers"):
+        GraphTensFeatures(**SMALL).fit([floating]).transform([whole])
+    with pytest.raises(ValueError, match=r"must have 0 attributes.*got 1\)\. Whole numbers"):
+        GraphTensFeatures(**SMALL).fit([whole]).transform([floating])
 
 
 def test_integers_beside_labels_are_not_lost():

@@ -208,3 +208,30 @@ def test_a_script_learns_communities_with_our_layers_as_well(conv, peer):
         return float((out.argmax(1) == y).float().mean())
 
     assert accuracy(swapped) >= accuracy(peer) - 0.03
+
+
+@pytest.mark.parametrize(
+    ("keyword", "hint"),
+    [
+        ({"improved": True}, "G2TNConv has no keyword `improved`: .*laziness"),
+        ({"residual": True}, "no keyword `residual`: root_weight=True"),
+        ({"nn": torch.nn.Linear(3, 4)}, "no keyword `nn`: it has no network inside"),
+        ({"walk_lenght": 3}, "no keyword `walk_lenght`: did you mean `walk_length`"),
+        ({"droput": 0.5}, "no keyword `droput`: docs/swapping.md"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_keywords_that_a_walk_does_not_have_are_told_what_to_write(keyword, hint):
+    with pytest.raises(TypeError, match=hint):
+        G2TNConv(3, 4, **keyword)
+
+
+def test_attention_has_keywords_of_its_own():
+    with pytest.raises(TypeError, match="G2TANConv has no keyword `droput`: did you mean `dropout`"):
+        G2TANConv(3, 4, droput=0.5)
+
+
+def test_a_script_for_gat_without_concat_is_told_at_the_next_layer():
+    h = G2TANConv(3, 8, heads=8)(X, INDEX)
+    with pytest.raises(ValueError, match=r"in_channels=64\) \(got \(4, 8\)\)\. Did you mean concat=True in a G2TANConv before"):
+        G2TANConv(8 * 8, 7, heads=1)(h, INDEX)

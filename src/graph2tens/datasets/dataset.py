@@ -66,6 +66,11 @@ class Encoding:
         """Of ``edge_attr``: ``edge_attribute0``, ``edge_label=1``."""
         return _names("edge_", self.num_edge_attributes, self.edge_labels)
 
+    def has_columns_of(self, other: Encoding) -> bool:
+        """Whether a column of x means the same in both."""
+        of_edges = self.edge_column_names == other.edge_column_names if self.edges else True
+        return self.edges == other.edges and self.column_names == other.column_names and of_edges
+
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {

@@ -59,6 +59,11 @@ def _load(text: str, root: str | os.PathLike[str] | None, encoding: Encoding | N
 
 
 def _load_folder(folder: Path, encoding: Encoding | None) -> GraphDataset:
+    if folder.is_file():
+        raise DataError(
+            f"{folder}: is a file, where a data set is a name or a folder in the TU format. Did you mean the folder {folder.parent}? "
+            "A table of molecules is for `graph2tens fit`."
+        )
     if not folder.is_dir():
         raise DataError(f"{folder}: no such folder")
     for place in (folder, folder / "raw"):
@@ -94,7 +99,7 @@ def _load_tu(name: str, roots: list[Path], encoding: Encoding | None) -> GraphDa
         return False
 
     folder = find_raw(name, roots, is_there)
-    if folder is None and Path(name).is_dir():  # a folder of the working directory, given without a slash
+    if folder is None and Path(name).exists():  # a folder (or a file by mistake) of the working directory, given without a slash
         return _load_folder(Path(name), encoding)
     if folder is None:
         files = [f"{name}_{kind}.txt" for kind in tu.REQUIRED]

@@ -89,7 +89,8 @@ def _first_bad_line(path: Path, text: str, columns: int | None) -> DataError | N
             try:
                 float(token)
             except ValueError:
-                return DataError(f"{path}:{number}: {token[:40]!r} is not a number")
+                hint = "; labels are numbers in this format, and graph2tens.sklearn.write_tu gives them to words"
+                return DataError(f"{path}:{number}: {token[:40]!r} is not a number{hint * path.name.endswith('_labels.txt')}")
         if tokens and columns is None:
             columns = len(tokens)
         if tokens and len(tokens) != columns:

@@ -2,6 +2,7 @@ r"""`WalkConv`: all that G2TN and G2TAN share. It owns parameters; the mathemati
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from typing import Any
 
@@ -17,6 +18,7 @@ from ..checks import check_integer
 from ..low_rank import low_rank_features
 from ..walks import RandomWalk
 from .init import glorot_by_level_, lift_coefficients, squared_tensor_norms
+from .keywords import unknown_keyword
 from .masks import further_hops, masked
 from .transition import as_walk, exporting
 
@@ -96,7 +98,11 @@ class WalkConv(MessagePassing):  # type: ignore[misc]
         bias: bool = True,
         backend: str = "auto",
         recompute: bool = False,
+        **unknown: Any,
     ) -> None:
+        for name in unknown:
+            known = [*inspect.signature(type(self)).parameters, *inspect.signature(WalkConv).parameters]
+            raise TypeError(unknown_keyword(type(self).__name__, name, known))
         super().__init__(aggr=None, flow="target_to_source")
         if in_channels != -1:
             check_integer(in_channels, "in_channels", 1, ", or -1 to find it in the first batch")
@@ -257,7 +263,9 @@ class WalkConv(MessagePassing):  # type: ignore[misc]
         if self.is_lazy and x.dim() == 2:
             self._materialize(x.size(1))
         if x.dim() != 2 or x.size(1) != self.in_channels:
-            raise ValueError(f"`x` must have shape (nodes, in_channels={self.in_channels}) (got {tuple(x.shape)}).")
+            heads = x.dim() == 2 and x.size(1) > 1 and self.in_channels % x.size(1) == 0
+            hint = " Did you mean concat=True in a G2TANConv before? Its `out_channels` are of all heads together otherwise."
+            raise ValueError(f"`x` must have shape (nodes, in_channels={self.in_channels}) (got {tuple(x.shape)}).{hint * heads}")
         if x.dtype != self.components.dtype and not (x.is_floating_point() and torch.is_autocast_enabled(x.device.type)):
             kind = str(self.components.dtype).removeprefix("torch.")
             raise TypeError(

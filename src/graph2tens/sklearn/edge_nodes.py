@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +12,7 @@ from ..subdivision import subdivide
 from .inputs import OneGraph
 
 EDGES = ("auto", "nodes", "mean")
+NODE, EDGE = "node", "edge"  # what stands for a label where there is none; (EDGE, label) for the label of an edge
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,13 +31,21 @@ class EdgeNodes:
 
     @classmethod
     def fit(cls, graphs: Sequence[OneGraph]) -> EdgeNodes:
+        _agree([graph.labels is not None for graph in graphs], "labels of nodes")
+        _agree([graph.edge_labels is not None if graph.edges.size else None for graph in graphs], "labels of edges")
         columns = next((graph.edge_attributes.shape[1] for graph in graphs if graph.edge_attributes is not None and graph.edges.size), 0)
         labelled = any(graph.labels is not None or (graph.edge_labels is not None and graph.edges.size) for graph in graphs)
         return cls(any(_is_directed(graph) for graph in graphs), columns, labelled)
 
-    def transform(self, graphs: Sequence[OneGraph], first: int = 0) -> list[OneGraph]:
-        """Each graph with a node on every edge; `first` is the number of the first in `X`."""
-        return [self._one(graph, f"graph {place} of `X`") for place, graph in enumerate(graphs, first)]
+    def transform(self, graphs: Sequence[OneGraph], first: int = 0, known: Collection[Hashable] | None = None) -> list[OneGraph]:
+        """Each graph with a node on every edge; `first` is the number of the first in `X`, `known` are the training graphs' labels."""
+        divided = [self._one(graph, f"graph {place} of `X`") for place, graph in enumerate(graphs, first)]
+        if known is not None and self.labelled:
+            for place, graph in enumerate(graphs, first):
+                for what, missing in ((NODE, graph.labels is None), (EDGE, graph.edge_labels is None and graph.edges.size > 0)):
+                    if missing and what not in known:
+                        raise ValueError(f"graph {place} of `X` must have a label on every {what}, as the training graphs have (got none).")
+        return divided
 
     def _one(self, graph: OneGraph, where: str) -> OneGraph:
         count, known = graph.edges.shape[1], graph.edge_attributes
@@ -54,12 +63,18 @@ class EdgeNodes:
         weights = np.concatenate([graph.weights, graph.weights])
         labels: list[Hashable] | None = None
         if self.labelled:
-            labels = list(graph.labels) if graph.labels is not None else ["node"] * graph.num_nodes
-            labels += ["edge"] * (divided.num_nodes - graph.num_nodes)
+            labels = list(graph.labels) if graph.labels is not None else [NODE] * graph.num_nodes
+            labels += [EDGE] * (divided.num_nodes - graph.num_nodes)
             if graph.edge_labels is not None:
                 for node, label in zip(divided.edge_node.tolist(), graph.edge_labels, strict=True):
-                    labels[node] = ("edge", label)
+                    labels[node] = (EDGE, label)
         return OneGraph(divided.num_nodes, divided.edge_index.numpy(), weights, attributes if attributes.shape[1] else None, labels)
+
+
+def _agree(present: list[bool | None], name: str) -> None:
+    """All graphs have it or none; None for those that have nothing that could."""
+    if True in present and False in present:
+        raise ValueError(f"all graphs must have {name}, or none (graph {present.index(False)} has none).")
 
 
 def carry_something(graphs: Sequence[OneGraph]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import torch
@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from ..datasets.indicators import degree_attributes
 from ..datasets.scaling import AttributeScaler
 from .inputs import Floats, Integers, OneGraph
+
+KINDS = "Whole numbers and words, one for each node, are labels; floating numbers are attributes."
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +49,13 @@ class Encoder:
     def fit(cls, graphs: Sequence[OneGraph], *, degree_attribute: bool, handle_unknown: str) -> Encoder:
         """Learn the columns from training graphs, which must agree on what they have."""
         with_edges = [graph for graph in graphs if graph.edges.size]
+        words = [place for place, graph in enumerate(graphs) if graph.attributes is None and graph.labels is not None]
+        numbers = [place for place, graph in enumerate(graphs) if graph.attributes is not None and graph.labels is None]
+        if words and numbers:
+            raise ValueError(
+                f"all graphs must have labels, or all attributes (got labels of graph {words[0]} and attributes of graph {numbers[0]}). "
+                f"{KINDS}"
+            )
         attributes = _common([graph.attributes for graph in graphs], "attributes")
         labels = _values([graph.labels for graph in graphs], "labels")
         edge_attributes = _common([graph.edge_attributes for graph in with_edges], "edge attributes")
@@ -61,7 +70,7 @@ class Encoder:
     def names(self) -> list[str]:
         """Names of the columns of x."""
         names = [] if self.scaler is None else [f"attribute{column}" for column in range(self.scaler.shift.size)]
-        names += [] if self.labels is None else [f"label={value}" for value in self.labels]
+        names += [] if self.labels is None else [_column(value) for value in self.labels]
         names += [f"degree{column}" for column in self.degrees]
         names += [] if self.edge_scaler is None else [f"edge_attribute{column}" for column in range(self.edge_scaler.shift.size)]
         names += [] if self.edge_labels is None else [f"edge_label={value}" for value in self.edge_labels]
@@ -99,7 +108,7 @@ class Encoder:
 
     def _indicators(self, labels: list[Hashable] | None, values: tuple[Hashable, ...], where: str, name: str) -> Floats:
         if labels is None:
-            raise ValueError(f"{where} must have a {name} on every node or edge, as the training graphs have (got none).")
+            raise ValueError(f"{where} must have a {name} on every node or edge, as the training graphs have (got none). {KINDS}")
         place = {value: column for column, value in enumerate(values)}
         columns = np.array([place.get(label, -1) for label in labels], dtype=np.int64)
         if self.handle_unknown == "error" and (columns < 0).any():
@@ -145,8 +154,21 @@ def _warn_of_unknown(lists: Iterable[list[Hashable] | None], known: tuple[Hashab
         return
     new = {label for labels in lists for label in labels or ()}.difference(known)
     if new:
-        shown = ", ".join(sorted(map(repr, new))[:5]) + (", .." if len(new) > 5 else "")
+        shown = ", ".join(sorted(map(_told, new))[:5]) + (", .." if len(new) > 5 else "")
         warnings.warn(f"the {name} {shown} occur in no training graph and are ignored; handle_unknown='error' refuses them.", stacklevel=2)
+
+
+def _is_of_edge(label: Hashable) -> TypeGuard[tuple[str, Hashable]]:
+    """An edge that became a node has its label in a pair."""
+    return isinstance(label, tuple) and len(label) == 2 and label[0] == "edge"
+
+
+def _told(label: Hashable) -> str:
+    return f"{label[1]!r} of edges" if _is_of_edge(label) else repr(label)
+
+
+def _column(label: Hashable) -> str:
+    return f"edge_label={label[1]}" if _is_of_edge(label) else f"label={label}"
 
 
 def _scaler(table: Floats | None) -> AttributeScaler | None:
@@ -157,7 +179,9 @@ def _scaled(table: Floats | None, scaler: AttributeScaler | None, where: str, na
     expected = 0 if scaler is None else scaler.shift.size
     width = 0 if table is None else table.shape[1]
     if width != expected:
-        raise ValueError(f"{where} must have {expected} {name}, as the training graphs have (got {width}).")
+        raise ValueError(
+            f"{where} must have {expected} {name}, as the training graphs have (got {width}).{f' {KINDS}' * (not width or not expected)}"
+        )
     if scaler is None or table is None:
         return np.zeros((0 if table is None else table.shape[0], 0))
     return (table - scaler.shift) * scaler.scale

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Hashable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -233,13 +233,13 @@ class GraphTensFeatures(GraphInput, TransformerMixin, BaseEstimator):  # type: i
         groups = [(starts + np.arange(end - width, end)).reshape(-1) for width, end in zip(widths, ends, strict=True)]
         return [(columns, weight) for columns, weight in zip(groups, weights, strict=True) if columns.size]
 
-    def _divided(self, graphs: Sequence[OneGraph], first: int) -> Sequence[OneGraph]:
+    def _divided(self, graphs: Sequence[OneGraph], first: int, known: Collection[Hashable] | None = None) -> Sequence[OneGraph]:
         graphs = with_structure(graphs, self.settings_["structure"])
-        return graphs if self.edge_nodes_ is None else self.edge_nodes_.transform(graphs, first)
+        return graphs if self.edge_nodes_ is None else self.edge_nodes_.transform(graphs, first, known)
 
     def _transform_batch(self, graphs: Sequence[OneGraph], first: int) -> Singles:
         """Features of some graphs, of which `first` is the number of the first in `X`."""
-        graphs = self._divided(graphs, first)
+        graphs = self._divided(graphs, first, self.encoder_.labels)
         with np.errstate(over="ignore", invalid="ignore"):  # said below, with the number of the graph
             table = self._compute(graphs, first)
         finite = np.isfinite(table).all(axis=1)

@@ -294,8 +294,8 @@ def _plain_labels(labels: Sequence[Any], where: str) -> list[Hashable]:
             hash(label)
         except TypeError:
             raise TypeError(f"{where} must have numbers, strings or other hashable values for labels (got {label!r}).") from None
-        if isinstance(label, float) and math.isnan(label):
-            raise ValueError(f"{where} must have a label wherever others have one (got NaN).")
+        if label is None or (isinstance(label, float) and math.isnan(label)):
+            raise ValueError(f"{where} must have a label wherever others have one (got {'NaN' if label is not None else None}).")
         plain.append(label)
     return plain
 
@@ -353,6 +353,10 @@ def _stack(values: list[Any], where: str) -> NDArray[Any]:
     rows = [_numpy(value) if isinstance(value, torch.Tensor) else np.asarray(value) for value in values]
     if any(row.shape != rows[0].shape for row in rows):
         raise ValueError(f"{where} must have attributes `x` of one length (got {sorted({row.shape for row in rows})}).")
+    number = next((value for value, row in zip(values, rows, strict=True) if row.dtype.kind == "f"), None)
+    word = next((value for value, row in zip(values, rows, strict=True) if row.dtype.kind not in "biuf"), ())
+    if number is not None and word != ():  # NumPy would make words of the numbers
+        raise TypeError(f"{where} must have numbers or words in `x`, not both (got {number!r} and {word!r}).")
     return np.stack(rows)
 
 

@@ -79,6 +79,9 @@ def check_numbers(y: Any, count: int, name: str = "y", *, least: int = 2) -> tup
             f"`{name}` must hold at least {least} known numbers of every target (got {known[target]} for target {target}, "
             f"the others are NaN). Leave this target out?"
         )
+    holes = int(len(table) - known[0]) if numbers.ndim == 1 else 0
+    if holes and name == "y" and least > 1:
+        warnings.warn(f"`{name}` is NaN for {holes} of {count} graphs, which teach nothing. Leave them out?", stacklevel=3)
     return table, numbers.ndim == 1
 
 

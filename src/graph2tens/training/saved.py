@@ -49,6 +49,13 @@ class SavedModel:
                 f"the model wants {self.in_channels} attributes per node, but {dataset.name} has {dataset.num_features}. "
                 "Was it trained on data of this kind?"
             )
+        if not dataset.encoding.has_columns_of(self.encoding):
+            here, there = ((*one.column_names, *one.edge_column_names * bool(one.edges)) for one in (dataset.encoding, self.encoding))
+            got, wanted = next(((a, b) for a, b in zip(here, there, strict=False) if a != b), ("others", "others"))
+            raise ValueError(
+                f"the model's attributes are not those of {dataset.name}, which has {got!r} in the place of {wanted!r}. "
+                "Was it trained on data of this kind, and the data loaded with `encoding=` of the model?"
+            )
         if (dataset.task == "node") != (self.task == "node"):
             raise ValueError(f"the model classifies {self.task}s, but {dataset.name} has a class for each {dataset.task}.")
         try:
@@ -132,7 +139,9 @@ def load_description(folder: Path) -> Description:
     try:
         return read_json(Description, folder / DESCRIPTION, repair)
     except FileNotFoundError:
-        raise ValueError(f"{folder} holds no {DESCRIPTION}: a model is the folder that `graph2tens train` wrote.") from None
+        inside = sorted(path.parent.name for path in folder.glob(f"*/{DESCRIPTION}"))
+        several = f" It holds {len(inside)} models: take one, e.g. {folder / inside[0]}." if inside else ""
+        raise ValueError(f"{folder} holds no {DESCRIPTION}: a model is the folder that `graph2tens train` wrote.{several}") from None
 
 
 def load_model(path: Path, *, networks: Networks = NETWORKS, device: Any = "cpu") -> SavedModel:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import json
 import subprocess
 import sys
@@ -83,3 +84,16 @@ def test_a_folder_of_the_librarys_name_beside_a_script_is_not_taken_for_it(tmp_p
     done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert Path(done.stdout.strip()) == Path(g2t.__file__)
     assert not (Path(__file__).parents[1] / "graph2tens").exists()  # the layout that makes it so, with a package in src
+
+
+@pytest.mark.parametrize("package", ["graph2tens.datasets", "graph2tens.sklearn"])
+def test_no_module_has_the_name_of_what_lies_in_it(package):
+    """The module would take the place of the name as soon as somebody imports it."""
+    room = importlib.import_module(package)
+    modules = {path.stem for path in Path(str(room.__file__)).parent.glob("*.py")}
+    assert not modules & {name for name in dir(room) if callable(getattr(room, name))}
+
+
+def test_estimators_of_graphs_do_not_load_pyg():
+    code = "import sys; from graph2tens.sklearn import GraphTensFeatures; sys.exit('torch_geometric' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -7,6 +7,7 @@ from ..lazy import on_first_use
 if TYPE_CHECKING:  # what type checkers and editors see; the same names are imported on first use, below
     from .collate import CollatedGraphs as CollatedGraphs
     from .collate import GraphBatch as GraphBatch
+    from .crossed_wires import long_range as long_range
     from .dataset import DataError as DataError
     from .dataset import Encoding as Encoding
     from .dataset import GraphDataset as GraphDataset
@@ -14,7 +15,6 @@ if TYPE_CHECKING:  # what type checkers and editors see; the same names are impo
     from .edge_nodes import has_edge_attributes as has_edge_attributes
     from .loading import BUILT_IN as BUILT_IN
     from .loading import load as load
-    from .long_range import long_range as long_range
     from .roots import cache_root as cache_root
     from .roots import data_roots as data_roots
     from .scaling import AttributeScaler as AttributeScaler
@@ -32,7 +32,7 @@ else:
             "dataset": ["DataError", "Encoding", "GraphDataset"],
             "edge_nodes": ["edges_as_nodes", "has_edge_attributes"],
             "loading": ["BUILT_IN", "load"],
-            "long_range": ["long_range"],
+            "crossed_wires": ["long_range"],
             "roots": ["cache_root", "data_roots"],
             "scaling": ["AttributeScaler", "fit_scaler"],
             "splits": ["Split", "fold_split", "graph_split", "node_split", "split"],

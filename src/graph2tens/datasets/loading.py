@@ -8,9 +8,9 @@ import re
 from pathlib import Path
 
 from . import citation, tu
+from .crossed_wires import long_range
 from .dataset import DataError, Encoding, GraphDataset
 from .digits import digits
-from .long_range import long_range
 from .roots import data_roots, fetch, find_raw
 
 BUILT_IN = ("digits", "long-range")

@@ -18,8 +18,8 @@ if TYPE_CHECKING:  # what type checkers and editors see; the same names are impo
     from .nodes import GraphTensNodeClassifier as GraphTensNodeClassifier
     from .nodes import GraphTensNodeRegressor as GraphTensNodeRegressor
     from .regressor import GraphTensRegressor as GraphTensRegressor
+    from .tu_writer import write_tu as write_tu
     from .wl import WeisfeilerLehman as WeisfeilerLehman
-    from .write_tu import write_tu as write_tu
 else:
     __getattr__, __dir__ = on_first_use(
         __name__,
@@ -36,6 +36,6 @@ else:
             "nodes": ["GraphTensNodeClassifier", "GraphTensNodeRegressor"],
             "regressor": ["GraphTensRegressor"],
             "wl": ["WeisfeilerLehman"],
-            "write_tu": ["write_tu"],
+            "tu_writer": ["write_tu"],
         },
     )

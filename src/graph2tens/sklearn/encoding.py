@@ -32,7 +32,7 @@ class Encoder:
     Attributes:
         scaler: of 1, or None.
         labels: values of 2, or None where graphs have no labels.
-        degrees: the columns of :func:`~graph2tens.datasets.indicators.degree_attributes` that occur in training graphs; empty if not wanted.
+        degrees: the columns of :func:`~graph2tens.datasets.indicators.degree_attributes` of training graphs; empty if not wanted.
         edge_scaler, edge_labels: the same for 4.
         handle_unknown: "error" or "ignore", for labels that the training graphs do not have; "ignore" gives them no indicator, and
             warns.

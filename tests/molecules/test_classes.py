@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from graph2tens.cli import app
 from graph2tens.molecules import model as models
 from graph2tens.molecules.answers import columns, tabulate
+from graph2tens.molecules.classes import for_rare
 from graph2tens.molecules.data import measured, read_molecules
 from graph2tens.molecules.estimate import auroc, forest
 from graph2tens.molecules.explain import shares
@@ -69,7 +70,7 @@ def test_labels_of_many_molecules_share_their_noise_and_rare_ones_weigh_more(cla
     assert np.unique(gp.noise_).size == 1
     found = made.predict(data.graphs, data.smiles).values
     assert auroc(data.y, found) > 0.9
-    for truth, weights, column in zip(data.y.T, made.estimator.class_weight, found.T, strict=True):
+    for truth, weights, column in zip(data.y.T, for_rare(data.y), found.T, strict=True):
         share = np.nanmean(truth)
         assert weights[1] / weights[0] == pytest.approx(np.sqrt((1 - share) / share))
         assert column[~np.isnan(truth)].mean() == pytest.approx(share, abs=0.1)  # weights move no probability

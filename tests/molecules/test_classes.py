@@ -6,6 +6,7 @@ import csv
 
 import numpy as np
 import pytest
+from scipy.special import logit
 from typer.testing import CliRunner
 
 from graph2tens.cli import app
@@ -56,6 +57,8 @@ def test_classes_and_several_labels_with_holes(classified, tmp_path):
     assert columns(several)[:4] == ["acid predicted", "acid probability of 1", "aromatic predicted", "aromatic probability of 1"]
     found = shares(several, data.graphs[0], several.target("aromatic"))
     assert found.atoms.sum() + found.bonds.sum() == pytest.approx(found.value - found.average, abs=1e-6)
+    odds = logit(several.predict(data.graphs[:1], data.smiles[:1]).values[0, several.target("aromatic")])
+    assert found.value == pytest.approx(float(odds), abs=1e-3)  # features are of single precision
 
 
 def test_labels_of_many_molecules_share_their_noise_and_rare_ones_weigh_more(classified, monkeypatch):

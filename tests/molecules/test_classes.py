@@ -73,6 +73,9 @@ def test_labels_of_many_molecules_share_their_noise_and_rare_ones_weigh_more(cla
     assert np.unique(gp.noise_).size == 1
     found = made.predict(data.graphs, data.smiles).values
     assert auroc(data.y, found) > 0.9
+    explained = shares(made, data.graphs[5], 2)  # of walks and pieces
+    assert explained.atoms.sum() + explained.bonds.sum() == pytest.approx(explained.value - explained.average, abs=1e-3)
+    assert explained.value == pytest.approx(float(logit(found[5, 2])), abs=1e-3)
     for truth, weights, column in zip(data.y.T, for_rare(data.y), found.T, strict=True):
         share = np.nanmean(truth)
         assert weights[1] / weights[0] == pytest.approx(np.sqrt((1 - share) / share))

@@ -1,8 +1,8 @@
 r"""`MoleculeClassifier`: labels of molecules by two views that each say their part: walks, and pieces.
 
 Walks by least squares on a kernel (exact, or with landmarks beyond some thousand molecules), :mod:`pieces` by a linear function. The
-values of each view are divided by their standard deviation over molecules that it did not learn from, and the sum becomes a probability
-by Platt's method, on such molecules too:
+values of each view are divided by their standard deviation over molecules that it did not learn from (and by what it weighs), and the sum
+becomes a probability by Platt's method, on such molecules too:
 
 .. math:: \log\text{odds}_t(x) = a_t \Big(\frac{f_t(x)}{\sigma_t} + \frac{g_t(x)}{\tau_t}\Big) + b_t.
 """
@@ -40,12 +40,13 @@ class MoleculeClassifier(BaseEstimator):  # type: ignore[misc]
         landmarks: for walks; None is the exact kernel.
         gamma: candidates for the width of the kernel of walks; None for all.
         rare: whether rare answers weigh more, see :func:`for_rare`.
+        share: of the pieces in the sum; 0 is walks alone.
         n_jobs, random_state: threads, and a seed.
 
     Attributes:
         features_, head_: of walks, fitted.
         pieces_: fitted.
-        scales_: (2, labels) what the values of the views are divided by.
+        scales_: (2, labels) what the values of the views are divided by, infinite for a view without a share.
         answers_: how their sum becomes odds.
     """
 
@@ -56,6 +57,7 @@ class MoleculeClassifier(BaseEstimator):  # type: ignore[misc]
         landmarks: int | None = None,
         gamma: float | None = None,
         rare: bool = False,
+        share: float = 0.5,
         n_jobs: int | None = None,
         random_state: int | None = None,
     ) -> None:
@@ -63,6 +65,7 @@ class MoleculeClassifier(BaseEstimator):  # type: ignore[misc]
         self.landmarks = landmarks
         self.gamma = gamma
         self.rare = rare
+        self.share = share
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -99,7 +102,9 @@ class MoleculeClassifier(BaseEstimator):  # type: ignore[misc]
         self.pieces_ = Pieces.fit(own, signs, weight)
         aside = left_out(own, signs, weight, random_folds(len(y), FOLDS, self.random_state or 0))
         outside = np.where(np.isnan(signs), np.nan, aside)
-        self.scales_ = np.stack([_spread(self.head_.gp_.left_out_), _spread(outside)])
+        shares = np.array([[1 - self.share], [self.share]])
+        with np.errstate(divide="ignore"):
+            self.scales_ = np.stack([_spread(self.head_.gp_.left_out_), _spread(outside)]) / shares
         both = np.stack([self.head_.gp_.left_out_, aside[rows]])
         answers = Labels.of(y, len(y), None)  # weights are for learning: probabilities are those of molecules as they come
         self.answers_ = answers.calibrated((both / self.scales_[:, None]).sum(axis=0), self.head_.gp_.left_out_targets_)

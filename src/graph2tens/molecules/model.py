@@ -28,7 +28,7 @@ from .two_views import fit_views
 
 Matrix = NDArray[np.float64]
 # of a classifier of many molecules, by the validation parts of HIV and Tox21: see docs/molecules.md
-LANDMARKS, WIDTH = 1000, 1.0
+LANDMARKS, WIDTH, SHARE = 1000, 1.0, 0.5  # the last is that of pieces; few molecules do better without
 
 
 def molecule_features(**changes: Any) -> GraphTensFeatures:
@@ -157,10 +157,10 @@ class MoleculeModel:
 
 
 def classifier(features: GraphTensFeatures, data: Measured, y: Matrix, n_jobs: int | None, seed: int) -> MoleculeClassifier:
-    """Fitted; beyond some thousand molecules with landmarks, and weights for rare classes."""
-    estimator = MoleculeClassifier(features, n_jobs=n_jobs, random_state=seed)
+    """Fitted; beyond some thousand molecules with landmarks, pieces, and weights for rare classes."""
+    estimator = MoleculeClassifier(features, share=0.0, n_jobs=n_jobs, random_state=seed)
     if len(y) > EXACT:
-        estimator.set_params(landmarks=LANDMARKS, gamma=WIDTH, rare=True)
+        estimator.set_params(landmarks=LANDMARKS, gamma=WIDTH, rare=True, share=SHARE)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "label .* is known of fewer than two graphs")  # told by `measured`, with names and not numbers
         return estimator.fit(data.graphs, y)

@@ -6,11 +6,13 @@ import csv
 
 import numpy as np
 import pytest
+from scipy.special import logit
 from typer.testing import CliRunner
 
 from graph2tens.cli import app
 from graph2tens.molecules import model as models
 from graph2tens.molecules.answers import columns, tabulate
+from graph2tens.molecules.classes import for_rare
 from graph2tens.molecules.data import measured, read_molecules
 from graph2tens.molecules.estimate import auroc, forest
 from graph2tens.molecules.explain import shares
@@ -55,6 +57,8 @@ def test_classes_and_several_labels_with_holes(classified, tmp_path):
     assert columns(several)[:4] == ["acid predicted", "acid probability of 1", "aromatic predicted", "aromatic probability of 1"]
     found = shares(several, data.graphs[0], several.target("aromatic"))
     assert found.atoms.sum() + found.bonds.sum() == pytest.approx(found.value - found.average, abs=1e-6)
+    odds = logit(several.predict(data.graphs[:1], data.smiles[:1]).values[0, several.target("aromatic")])
+    assert found.value == pytest.approx(float(odds), abs=1e-3)  # features are of single precision
 
 
 def test_labels_of_many_molecules_share_their_noise_and_rare_ones_weigh_more(classified, monkeypatch):
@@ -69,7 +73,10 @@ def test_labels_of_many_molecules_share_their_noise_and_rare_ones_weigh_more(cla
     assert np.unique(gp.noise_).size == 1
     found = made.predict(data.graphs, data.smiles).values
     assert auroc(data.y, found) > 0.9
-    for truth, weights, column in zip(data.y.T, made.estimator.class_weight, found.T, strict=True):
+    explained = shares(made, data.graphs[5], 2)  # of walks and pieces
+    assert explained.atoms.sum() + explained.bonds.sum() == pytest.approx(explained.value - explained.average, abs=1e-3)
+    assert explained.value == pytest.approx(float(logit(found[5, 2])), abs=1e-3)
+    for truth, weights, column in zip(data.y.T, for_rare(data.y), found.T, strict=True):
         share = np.nanmean(truth)
         assert weights[1] / weights[0] == pytest.approx(np.sqrt((1 - share) / share))
         assert column[~np.isnan(truth)].mean() == pytest.approx(share, abs=0.1)  # weights move no probability

@@ -24,25 +24,46 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ..sklearn.inputs import OneGraph
-from .attributes import ATOM_COLUMNS
+from .attributes import ATOM_COLUMNS, BOND_COLUMNS
 from .chemistry import COLUMNS
 
 Matrix = NDArray[np.float64]
 Hashes = NDArray[np.uint64]
 RADIUS, BUCKETS = 2, 4096
 INDICATORS = len(ATOM_COLUMNS) - len(COLUMNS)
+Columns = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 EQUAL = 1e-9  # added to the diagonal: molecules that no count tells apart must not make T singular
 
 
-def surroundings(graphs: Sequence[OneGraph]) -> tuple[Hashes, NDArray[np.int64]]:
-    """(atoms, RADIUS + 1) numbers of the surroundings of every atom of all graphs, and (graphs + 1) where each graph starts."""
+def _starting(names: Sequence[str], *starts: str) -> NDArray[np.int64]:
+    return np.array([place for place, name in enumerate(names) if name.startswith(starts)], dtype=np.int64)
+
+
+# Columns of atoms, columns of atoms that count as one (whether there is any), columns of bonds. What is left out (hybridisation,
+# aromaticity, the sizes of rings, chirality) makes surroundings so special that new ring systems share few of them.
+PLAIN: Columns = (
+    _starting(ATOM_COLUMNS, "element", "neighbours", "charge", "hydrogens", "radical", "isotope"),
+    _starting(ATOM_COLUMNS, "ring="),
+    _starting(BOND_COLUMNS, "order"),
+)
+
+
+def surroundings(graphs: Sequence[OneGraph], columns: Columns | None = None) -> tuple[Hashes, NDArray[np.int64]]:
+    """(atoms, RADIUS + 1) numbers of the surroundings of every atom of all graphs, and (graphs + 1) where each graph starts.
+
+    By all indicators of atoms and bonds, or by those of `columns`.
+    """
     starts = np.concatenate([[0], np.cumsum([graph.num_nodes for graph in graphs])]).astype(np.int64)
     # indicators alone: charges and other measures that are no whole numbers would make every atom its own kind
     known = [np.asarray(graph.attributes)[:, :INDICATORS] for graph in graphs]
-    colour = _mixed(_numbers(np.concatenate(known), 1))
+    atoms = np.concatenate(known)
+    if columns is not None:
+        atoms = np.column_stack([atoms[:, columns[0]], atoms[:, columns[1]].any(axis=1)])
+    colour = _mixed(_numbers(atoms, 1))
     ends = np.concatenate([graph.edges + start for graph, start in zip(graphs, starts, strict=False)], axis=1)
     bonds = [graph.edge_attributes for graph in graphs if graph.edge_attributes is not None and len(graph.edge_attributes)]
-    bond = _mixed(_numbers(np.concatenate(bonds), 2)) if bonds else np.zeros(0, dtype=np.uint64)
+    kinds = slice(None) if columns is None else columns[2]
+    bond = _mixed(_numbers(np.concatenate(bonds)[:, kinds], 2)) if bonds else np.zeros(0, dtype=np.uint64)
     found = [colour]
     with np.errstate(over="ignore"):  # hashes wrap around
         for _ in range(RADIUS):

@@ -8,8 +8,9 @@ them. Following the straight line from the average training molecule :math:`\bar
           \qquad \sum_v s_v = f(\psi) - f(\bar\psi).
 
 So the shares add up to the difference between the prediction and that of the average molecule, exactly for a linear f and up to the error
-of the quadrature, below one part in a thousand, for our kernels. A share is about this model, not about nature: atoms near each other see
-much the same walks, so that a group of atoms tells more than each of them.
+of the quadrature, below one part in a thousand, for our kernels. For classes f is the log odds, a kernel of walks and a linear function of
+pieces (:mod:`pieces`), whose shares are exact: a piece belongs to the atom in its middle. A share is about this model, not about nature:
+atoms near each other see much the same walks, so that a group of atoms tells more than each of them.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 from torch_geometric.data import Data
 
 from ..sklearn.inputs import as_graphs
+from .classes import MoleculeClassifier
 from .model import MoleculeModel
 from .two_views import TwoViews
 
@@ -66,16 +68,29 @@ class Expansion:
 
 def shares(model: MoleculeModel, graph: Data, target: int = 0) -> Shares:
     """The share of each atom and bond of a molecule in the prediction of a target (or class)."""
-    features = model.estimator.features_
-    expansion, scale, shift = expand(model.estimator.head_, target)
-    nodes = parts_of_nodes(features, graph)
+    expansion, scale, shift = expand(model.estimator, target)
+    nodes = parts_of_nodes(model.estimator.features_, graph)
     ways = (nodes - shift / len(nodes)) * scale
     end = ways.sum(axis=0)
     times, weights = np.polynomial.legendre.leggauss(POINTS)
     slope = sum(weight / 2 * expansion.slope((time + 1) / 2 * end) for time, weight in zip(times, weights, strict=True))
     found = ways @ slope
-    atoms = graph.num_nodes or 0
-    return Shares(found[:atoms], found[atoms:], expansion.value(end), expansion.value(np.zeros_like(end)))
+    atoms, value, average = graph.num_nodes or 0, expansion.value(end), expansion.value(np.zeros_like(end))
+    if isinstance(model.estimator, MoleculeClassifier):
+        pieces, whole, middle = parts_of_pieces(model.estimator, graph, target)
+        found[:atoms] += pieces
+        found += (whole - middle - pieces.sum()) / len(found)
+        value, average = value + whole, average + middle
+    return Shares(found[:atoms], found[atoms:], value, average)
+
+
+def parts_of_pieces(estimator: MoleculeClassifier, graph: Data, target: int) -> tuple[Matrix, float, float]:
+    """In log odds: what the pieces around each atom (atoms,) say, what all pieces of a molecule do with what they say of an empty one, and
+    the mean of that over the training molecules."""
+    factor = estimator.answers_.slope[target] / estimator.scales_[1, target]
+    found, linear = as_graphs([graph]), estimator.pieces_
+    atoms: Matrix = factor * linear.shares(found[0])[:, target]
+    return atoms, float(atoms.sum() + factor * linear.offset[target]), float(factor * linear.middle[target])
 
 
 def parts_of_nodes(features: Any, graph: Data) -> Matrix:
@@ -93,12 +108,17 @@ def parts_of_nodes(features: Any, graph: Data) -> Matrix:
     return parts
 
 
-def expand(head: Any, target: int) -> tuple[Expansion, Matrix, Matrix]:
-    """A head's prediction of one target as a sum of kernels, and the scale and shift of its columns."""
-    if hasattr(head, "gp_"):  # log odds of a label are a linear function of a Gaussian process
-        inner, scale, shift = expand(head.gp_, target)
-        slope, offset = float(head.answers_.slope[target]), float(head.answers_.offset[target])
+def expand(learner: Any, target: int) -> tuple[Expansion, Matrix, Matrix]:
+    """An estimator's prediction of one target as a sum of kernels of walks, and the scale and shift of their columns."""
+    head = learner.head_
+    if isinstance(learner, MoleculeClassifier):  # its log odds are linear in the Gaussian process
+        inner, scale, shift = _expand(head.gp_, target)
+        slope, offset = float(learner.answers_.slope[target] / learner.scales_[0, target]), float(learner.answers_.offset[target])
         return replace(inner, offset=slope * inner.offset + offset, factor=slope * inner.factor), scale, shift
+    return _expand(head, target)
+
+
+def _expand(head: Any, target: int) -> tuple[Expansion, Matrix, Matrix]:
     if hasattr(head, "parts_"):
         part = next(part for part in head.parts_ if target in part.columns)
         weights = part.weights[:, list(part.columns).index(target)]

@@ -24,7 +24,7 @@ from safetensors.numpy import save as save_arrays
 
 from ..datasets import AttributeScaler
 from ..files import as_json, holding, staged
-from ..sklearn import GraphTensClassifier, GraphTensFeatures, GraphTensRegressor
+from ..sklearn import GraphTensFeatures, GraphTensRegressor
 from ..sklearn.edge_nodes import EdgeNodes
 from ..sklearn.encoding import Encoder
 from ..sklearn.heads.answers import Labels
@@ -35,8 +35,10 @@ from ..sklearn.heads.landmarks import LandmarkSpectrum, Sums, Whitener
 from ..sklearn.heads.least_squares import LeastSquaresClassifier
 from ..sklearn.heads.validated_gp import Part, ValidatedGP
 from ..sklearn.random_features import Layer
+from .classes import MoleculeClassifier
 from .environments import Likeness
 from .novelty import Familiarity
+from .pieces import Pieces
 from .two_views import TwoViews
 
 KIND, FORMAT = "molecules", 1
@@ -44,9 +46,9 @@ DESCRIPTION, ARRAYS, ESTIMATE = "model.json", "model.safetensors", "estimate.csv
 CLASSES: dict[str, type] = {
     made.__name__: made
     for made in (
-        *(GraphTensRegressor, GraphTensClassifier, GraphTensFeatures, Encoder, AttributeScaler, EdgeNodes, Layer),
+        *(GraphTensRegressor, MoleculeClassifier, GraphTensFeatures, Encoder, AttributeScaler, EdgeNodes, Layer),
         *(ValidatedGP, Standardiser, Part, Spectrum, LandmarkGP, LandmarkSpectrum, Whitener, Sums, Choice),
-        *(LeastSquaresClassifier, Labels, Familiarity, TwoViews, Likeness),
+        *(LeastSquaresClassifier, Labels, Familiarity, TwoViews, Likeness, Pieces),
     )
 }
 

@@ -40,6 +40,7 @@ class LandmarkGP(Regression):
         landmarks_: (n_landmarks, columns), scaled.
         gamma_: the chosen width; noise_, rmse_, left_out_: as in :class:`ValidatedGP`.
         left_out_targets_: what ``left_out_`` predicts.
+        held_rows_: which rows of the first block these are; none if there was validation data.
         scores_: density and error of every width, with the best noise, for every target.
         n_rows_: rows learnt from.
     """
@@ -131,6 +132,7 @@ class LandmarkGP(Regression):
         else:
             kept, order = _set_aside(~np.isnan(y), order)
             self.held_ = table[kept], y[kept], weights[kept]
+        self.held_rows_ = kept
         # Rows held out may be landmarks, the last ones: their targets are not learnt from meanwhile.
         self.landmarks_ = table[np.concatenate([order, kept])[: check_integer(self.n_landmarks, "n_landmarks", 1)]]
         inside = squared_distances(self.landmarks_, exact=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from .areas import Jumps, first_step, first_step_adjoint
-from .dialect import Array, copied, count, fill, inline, loop
-from .sparse import add_along, average, spread
+from .dialect import Array, copied, count, inline, loop
+from .sparse import add_along, average, spread_anew
 from .steps import Options, Unit
 
 
@@ -108,7 +108,6 @@ def diffusion_adjoint(unit: Unit, options: Options, out: Array, grad: Array, da:
             add_along(unit.edges, W, states[k - 1], before, dp)
         for i in range(rows):
             add_last(dE, i, W)
-        fill(new)
-        spread(unit.edges, W, new)
+        spread_anew(unit.edges, W, new)
         W, new = new, W
     first_step_adjoint(unit.edges, jumps, W, dE, da, dc, dp)

@@ -42,12 +42,13 @@ def report(
       graph2tens report runs/mine-G2TN-paper runs/mine-G2TAN-paper --out mine.html
     """
     from ..files import write_texts
+    from ..paper.report.as_json import as_data
     from ..paper.report.authors_runs import read_authors_runs
     from ..paper.report.data import collect
     from ..paper.report.html.molecules import read_molecule_runs
     from ..paper.report.html.page import render
+    from ..paper.report.html.speed import read_benchmarks
     from ..paper.report.markdown import all_tables, updated_sections
-    from ..paper.report.write import as_data, read_benchmarks
     from ..paper.tables import TABLES
     from ..sklearn.evaluate import TABLE as FEATURES
 
@@ -113,7 +114,7 @@ def _report_own(
 
 def _show(study: Any, written: list[Path]) -> None:
     from ..paper.report import sentences
-    from ..paper.report.words import settings_in_full
+    from ..paper.report.naming import settings_in_full
 
     print(sentences.provenance(study))
     if head := sentences.headline(study):

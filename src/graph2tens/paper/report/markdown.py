@@ -8,10 +8,11 @@ from itertools import groupby
 from pathlib import Path
 from statistics import fmean
 
+from ...report import words
 from ...report.statistics import beyond_by_chance, paired_difference
 from ..protocols import MODELS
 from ..variants import DEPARTURES
-from . import sentences, words
+from . import naming, sentences
 from .data import CellResult, Study, Verdict
 from .departures import Worth, worth
 from .held_out import held_out, luck
@@ -34,8 +35,8 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]], numeric: int =
 
 def _row(result: CellResult, with_variant: bool, with_settings: bool, with_authors: bool) -> list[str]:
     gap, cell = result.difference, result.cell
-    names = [words.data_name(cell), cell.model, *([cell.variant] * with_variant)]
-    names += [words.setting(cell.protocol)] * with_settings
+    names = [naming.data_name(cell), cell.model, *([cell.variant] * with_variant)]
+    names += [naming.setting(cell.protocol)] * with_settings
     numbers = [
         words.mean_std(result.ours) if result.ours else words.NOT_RUN,
         str(len(result.runs)),
@@ -44,8 +45,8 @@ def _row(result: CellResult, with_variant: bool, with_settings: bool, with_autho
         words.signed(gap.in_standard_errors) if gap else "",
     ]
     if with_authors:
-        numbers.append(f"{words.gap(result.same_seed)} ({result.same_seed.pairs})" if result.same_seed else "")
-    return [escape(text) for text in [*names, f"{words.MARKS[result.verdict]} {result.verdict.value}", *numbers]]
+        numbers.append(words.paired_gap(result.same_seed) if result.same_seed else "")
+    return [escape(text) for text in [*names, f"{naming.MARKS[result.verdict]} {result.verdict.value}", *numbers]]
 
 
 def cell_table(results: Sequence[CellResult], *, with_settings: bool = True, with_authors: bool = False) -> str:
@@ -62,7 +63,7 @@ def all_tables(study: Study) -> str:
     parts = [f"# Results\n\n{escape(sentences.provenance(study))}\n", _outcomes(study), _how_to_read()]
     for name, results in groupby(study.cells, key=lambda result: result.cell.table):
         cells = without_training(study) if name == "features" else cell_table(list(results), with_authors=study.with_authors)
-        parts.append(f"## {escape('; '.join(words.heading(name)))}\n\n{cells}")
+        parts.append(f"## {escape('; '.join(naming.heading(name)))}\n\n{cells}")
     parts += ["## What each ingredient is worth\n\n" + effects(study)]
     parts += ["## Where the authors' code and their text disagree\n\n" + departures(study)]
     return "\n".join(parts)
@@ -77,7 +78,7 @@ def _how_to_read() -> str:
 
 
 def _outcomes(study: Study) -> str:
-    lines = [f"With {words.settings_in_full(name)}: {sentences.outcome(study, name)}" for name in sentences.protocols(study)]
+    lines = [f"With {naming.settings_in_full(name)}: {sentences.outcome(study, name)}" for name in sentences.protocols(study)]
     head = sentences.headline(study)
     return f"{escape(head)}\n\n" * bool(head) + "".join(f"- {escape(line)}\n" for line in [*lines, sentences.missing(study)] if line)
 
@@ -102,7 +103,7 @@ def results(study: Study) -> str:
     parts = [_outcomes(study)]
     if shown:
         only = len({result.cell.protocol for result in shown}) == 1
-        head = escape(f"With {words.settings(shown[0].cell.protocol)}:") + "\n\n" if only else ""
+        head = escape(f"With {naming.settings(shown[0].cell.protocol)}:") + "\n\n" if only else ""
         parts.append(head + cell_table(shown, with_settings=not only, with_authors=study.with_authors))
     if untrained := [result for result in study.untrained() if result.cell.variant == "base"]:
         parts.append("Without training a network, features and an SVM on the same splits:\n\n" + _untrained_table(study, untrained))
@@ -118,8 +119,8 @@ def without_training(study: Study) -> str:
 def _untrained_table(study: Study, results: Sequence[CellResult]) -> str:
     rows = []
     for result in results:
-        gap, best = study.against_default_features(result), words.best_published(result.cell.dataset)
-        variant, paper = words.features_name(result.cell), words.best_name(best)
+        gap, best = study.against_default_features(result), naming.best_published(result.cell.dataset)
+        variant, paper = naming.features_name(result.cell), naming.best_name(best)
         rows.append(
             [result.cell.dataset, result.cell.model, variant, words.mean_std(result.ours), str(len(result.runs)), words.gap(gap), paper]
         )
@@ -180,14 +181,14 @@ def not_run(study: Study) -> str:
     tried = {run.cell for run in study.trials}
     lines = []
     absent = [result.cell for result in study.cells if result.verdict is Verdict.NOT_RUN]
-    for (data, model, protocol), group in groupby(absent, key=lambda cell: (words.data_name(cell), cell.model, cell.protocol)):
+    for (data, model, protocol), group in groupby(absent, key=lambda cell: (naming.data_name(cell), cell.model, cell.protocol)):
         cells = list(group)
         names, runs = ([cell.variant for cell in some if cell.variant != "base"] for some in (cells, [c for c in cells if c in tried]))
         line = f"- not run yet: {model} on {data}" + f" without one ingredient ({', '.join(names)})" * bool(names)
         shown = " (shown to run, for fewer epochs)" if tried.issuperset(cells) else f" (shown to run: {', '.join(runs)})" * bool(runs)
-        lines.append(escape(f"{line}, {words.settings(protocol)}{shown}"))
+        lines.append(escape(f"{line}, {naming.settings(protocol)}{shown}"))
     one_seed = [result.cell for result in study.cells if result.verdict is Verdict.ONE_SEED]
-    lines += [escape(f"- one seed only: {words.cell_name(cell)}, {words.settings(cell.protocol)}") for cell in one_seed]
+    lines += [escape(f"- one seed only: {naming.cell_name(cell)}, {naming.settings(cell.protocol)}") for cell in one_seed]
     if any(result.cell.table == "differences" for result in study.cells):
         unknown = [(row, [data for data, found in row.by_data.items() if found is None]) for row in worth(study)]
         lines += [escape(f"- worth of a point: {row.point}, {row.model} on {words.listing(data)}") for row, data in unknown if data]
@@ -201,10 +202,10 @@ def effects(study: Study) -> str:
         return "Not run yet.\n"
     rows = [
         [
-            words.data_name(e.cell),
+            naming.data_name(e.cell),
             e.cell.model,
             e.cell.variant,
-            words.setting(e.cell.protocol),
+            naming.setting(e.cell.protocol),
             words.gap(e.ours) or words.NOT_RUN,
             words.gap(e.paper),
         ]
@@ -253,7 +254,7 @@ def rivals(study: Study) -> str:
 
 
 def _standing(data: str, one: Standing) -> list[str]:
-    gaps = [f"{words.gap(gap)} ({gap.pairs})" if (gap := one.against.get(model)) else "" for model in MODELS]
+    gaps = [words.paired_gap(gap) if (gap := one.against.get(model)) else "" for model in MODELS]
     time = words.seconds(one.seconds) if one.seconds else ""
     printed = words.mean_std(one.printed) if one.printed else ""
     numbers = [words.mean_std(one.result.ours), str(len(one.result.runs)), printed, *gaps, time]

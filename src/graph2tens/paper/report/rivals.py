@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import torch
 
+from ...report import words
 from ...report.statistics import Difference, Summary, difference, paired_difference
 from ...training.config import Cell
 from ..authors import NETWORKS
@@ -18,7 +19,7 @@ from ..numbers import Published
 from ..protocols import COMPOUNDS, MODELS, base_run
 from ..rivals import RIVALS
 from ..tables import place
-from . import words
+from . import naming
 from .data import CellResult, Study
 
 SIZES = {"NCI1": (37, 2), "NCI109": (38, 2), "Cora": (1433, 7), "CiteSeer": (3703, 6), "PubMed": (500, 3)}  # attributes, classes
@@ -82,7 +83,7 @@ class Contest:
 
     @property
     def name(self) -> str:
-        return words.data_name(self.field.cell)
+        return naming.data_name(self.field.cell)
 
     @property
     def splits(self) -> str:
@@ -159,8 +160,8 @@ def grouped(found: Iterable[Contest]) -> list[tuple[str, list[Contest]]]:
     parts = []
     for (table, protocol), group in groupby(found, key=lambda contest: (contest.field.table, contest.field.protocol)):
         some = list(group)
-        by = "" if some[0].field.dataset in COMPOUNDS else f", split as in {words.setting(protocol)}"
-        parts.append((f"{words.upper(words.heading(table)[1])}{by}", some))
+        by = "" if some[0].field.dataset in COMPOUNDS else f", split as in {naming.setting(protocol)}"
+        parts.append((f"{words.upper(naming.heading(table)[1])}{by}", some))
     return parts
 
 

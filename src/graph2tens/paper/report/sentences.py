@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from ...report.statistics import beyond_by_chance
+from ...report.words import distinct, gap, in_order, listing, machine, plural, signed, upper
 from ..tables import TABLES
 from .data import CellResult, Study, Verdict
-from .words import cell_name, distinct, gap, in_order, listing, machine, plural, settings, settings_in_full, signed, upper
+from .naming import cell_name, settings, settings_in_full
 
 
 def protocols(study: Study) -> list[str]:

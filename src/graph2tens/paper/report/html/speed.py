@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
 
+from ....report import words
 from ....report.layout import folded
 from ....report.markup import h
 from ....report.tables import Column, table
-from .. import words
 
 Measurement = Mapping[str, Any]
 Task = tuple[str, Mapping[str, Measurement]]  # its name, and what was measured by the name of the contender
@@ -20,6 +22,22 @@ _KINDS = {
 }
 
 
+def read_benchmarks(path: Path | None) -> list[Measurement]:
+    """Speed measurements of ``benchmarks/``; without a path those of the current folder, none if it has none."""
+    if path is None:
+        path = Path("benchmarks/results.json")
+        if not path.exists():
+            return []
+    elif not path.is_file():
+        raise ValueError(f"`--benchmarks {path}` is no file; `make bench` writes one")
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"`{path}` is not JSON ({error}); `make bench` writes it anew") from None
+    rows = content.get("results", []) if isinstance(content, dict) else content
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+
+
 def speed(benchmarks: Sequence[Measurement]) -> list[Element]:
     """What ``benchmarks/`` measured: a row for each task and a column for each contender; bounds and goals folded away."""
     rows = [row for row in benchmarks if isinstance(row.get("ratio"), int | float) and isinstance(row.get("name"), str)]
@@ -27,13 +45,8 @@ def speed(benchmarks: Sequence[Measurement]) -> list[Element]:
         return []
     hosts = words.distinct(f"{words.machine(row.get('machine'))} ({row['date']})" if "date" in row else "" for row in rows)
     where = f" On {words.listing(hosts)}." if hosts else ""
-    parts = [
-        h(
-            "p",
-            f"{words.TIMES} says how many times faster graph2tens is. Each time is the best of several repetitions.{where}",
-            class_="legend",
-        )
-    ]
+    told = f"{words.TIMES} says how many times faster graph2tens is. Each time is the best of several repetitions.{where}"
+    parts = [h("p", told, class_="legend")]
     shown = []
     for kind, caption in _KINDS.items():
         mine = [row for row in rows if row.get("kind") == kind and _is_timed(row)]

@@ -89,20 +89,17 @@ class RandomWalk:
     @property
     def row(self) -> Tensor:
         """(E,), the node each entry steps from."""
-        row: Tensor = self.known("row", lambda: _rows(self.row_ptr, self.num_edges))
-        return row
+        return self.known("row", lambda: _rows(self.row_ptr, self.num_edges))
 
     @property
     def transpose(self) -> tuple[Tensor, Tensor, Tensor]:
         """CSR of the transposed pattern: (pointer, the node an entry comes from, its position in this walk's entries)."""
-        transpose: tuple[Tensor, Tensor, Tensor] = self.known("transpose", self._transpose)
-        return transpose
+        return self.known("transpose", self._transpose)
 
     @property
     def graphs(self) -> tuple[Tensor, int]:
         """The graph of each node (n,) and the number of graphs; all nodes are one graph where there is no `batch`."""
-        graphs: tuple[Tensor, int] = self.known("graphs", self._graphs)
-        return graphs
+        return self.known("graphs", self._graphs)
 
     def known(self, name: str, compute: Callable[[], Any]) -> Any:
         """A value that depends on pattern and batch alone, computed at its first use and kept with the walk."""

@@ -122,8 +122,7 @@ class MoleculeClassifier(BaseEstimator):  # type: ignore[misc]
             self.head_.partial_fit(walks, y[block], groups=groups)
         self.head_.settle()
         one_noise(self.head_)
-        held: NDArray[np.int64] = order[0][self.head_.gp_.held_rows_]
-        return held
+        return order[0][self.head_.gp_.held_rows_]
 
 
 def for_rare(y: Matrix) -> list[dict[int, float]]:
@@ -152,5 +151,4 @@ def one_noise(head: LeastSquaresClassifier) -> None:
 
 def _spread(values: Matrix) -> Matrix:
     """Of each column, at least a rounding of it."""
-    found: Matrix = np.maximum(np.nan_to_num(np.nanstd(values, axis=0)), 1e-9)
-    return found
+    return np.maximum(np.nan_to_num(np.nanstd(values, axis=0)), 1e-9)

@@ -143,8 +143,7 @@ class GraphTensClassifier(WithFeatures, ClassifierMixin, BaseEstimator):  # type
 
     def _answer(self, X: Any, question: str) -> NDArray[Any]:
         check_is_fitted(self, "head_")
-        answers: NDArray[Any] = in_blocks(self.features_, X, getattr(self.head_, question))
-        return answers
+        return in_blocks(self.features_, X, getattr(self.head_, question))
 
     def _check_candidates(self) -> None:
         candidates(self.C, "C")

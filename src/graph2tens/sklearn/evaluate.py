@@ -130,5 +130,4 @@ def _two_columns(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _cosines(one: Any, other: Any) -> NDArray[np.float64]:
     norms = [np.sqrt(np.maximum(table.multiply(table).sum(axis=1), 1e-12)) for table in (one, other)]
-    gram: NDArray[np.float64] = (one @ other.T).toarray() / np.outer(*norms)
-    return gram
+    return (one @ other.T).toarray() / np.outer(*norms)

@@ -283,8 +283,7 @@ class GraphTensFeatures(GraphInput, TransformerMixin, BaseEstimator):  # type: i
         if self.settings_["pooling"] == "both":
             return np.concatenate([sums, sums / count], axis=1).astype(np.float32)
         divisor: NDArray[np.float64] = {"sum": np.ones_like(count), "mean": count, "sqrt": np.sqrt(count)}[str(self.settings_["pooling"])]
-        pooled: Singles = (sums / divisor).astype(np.float32)
-        return pooled
+        return (sums / divisor).astype(np.float32)
 
     def _exact(self, x: Singles, graph: OneGraph) -> Singles:
         """(n, 1 + d + .. + d^M) of one graph alone, in double precision."""

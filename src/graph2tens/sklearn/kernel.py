@@ -161,8 +161,7 @@ class GraphTensKernel(GraphInput, TransformerMixin, BaseEstimator):  # type: ign
         return gram
 
     def _rbf(self, distances: Matrix) -> Matrix:
-        kernel: Matrix = np.exp(-self.gamma / self.unit_ * distances)
-        return kernel
+        return np.exp(-self.gamma / self.unit_ * distances)
 
     def _blocks(self, graphs: Sequence[OneGraph]) -> list[_Block]:
         found = []
@@ -196,8 +195,7 @@ class GraphTensKernel(GraphInput, TransformerMixin, BaseEstimator):  # type: ign
         total = levels[0]
         for level in levels[1:]:
             total = total + level
-        found: Matrix = (other.average @ np.ascontiguousarray((one.average @ total).T)).T
-        return found
+        return (other.average @ np.ascontiguousarray((one.average @ total).T)).T
 
     def _attributes(self, x: Matrix, y: Matrix) -> Matrix:
         if self.attribute_kernel == "linear":  # in a fixed order, so that the bits do not depend on the block

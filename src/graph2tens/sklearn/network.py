@@ -107,8 +107,7 @@ class GraphNetwork(GraphInput, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "network_")
         graphs = CollatedGraphs(self._data(as_graphs(X)), **(walk_options(self.network_) or {}))
         batches = (as_batch(batch) for batch in graphs.batches(range(len(graphs)), 2 * self.batch_size_))
-        found: NDArray[np.float64] = evaluate(Opener(self.network_), batches, _Unjudged(objective)).predictions.double().numpy()
-        return found
+        return evaluate(Opener(self.network_), batches, _Unjudged(objective)).predictions.double().numpy()
 
     def _check_conv(self) -> None:
         if self.conv not in ("G2TN", "G2TAN"):

@@ -84,15 +84,14 @@ class G2TNClassifier(ClassifierMixin, GraphNetwork):  # type: ignore[misc]
         if self._several():
             return self._answers(X, SeveralLabels())
         found = self._answers(X, Classification())
-        shares: Matrix = found / found.sum(axis=1, keepdims=True)
-        return shares
+        return found / found.sum(axis=1, keepdims=True)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The likeliest class of each graph, or (n, labels) of 0 and 1."""
         shares = self.predict_proba(X)
         if self._several():
             return (shares > 0.5).astype(np.int64)
-        return self.classes_[shares.argmax(axis=1)]  # type: ignore[no-any-return]
+        return self.classes_[shares.argmax(axis=1)]
 
     def decision_function(self, X: Any) -> Matrix:
         """The logarithm of the odds: (n,) for two classes, positive for the second; (n, classes) for more; (n, labels) for labels."""

@@ -109,8 +109,7 @@ class _OnNodes(GraphInput, BaseEstimator):  # type: ignore[misc]
         if total.shape[1] != self.shift_.size:
             raise ValueError(f"`graph` must have {self.shift_.size} attributes, as the graph of `fit` has (got {total.shape[1]}).")
         total = total - self.shift_
-        rows: Matrix = total / np.maximum(np.linalg.norm(total, axis=1, keepdims=True), 1e-12)
-        return rows
+        return total / np.maximum(np.linalg.norm(total, axis=1, keepdims=True), 1e-12)
 
     def _learn(self, graph: OneGraph, targets: Matrix) -> None:
         """Targets (n, T), NaN where unknown: choose the noise by leave-one-out errors of the known nodes, answer for all nodes."""
@@ -143,8 +142,7 @@ class _OnNodes(GraphInput, BaseEstimator):  # type: ignore[misc]
         return rational(1.0, squared_distances(rows, self.known_rows_, exact=True))
 
     def _predict(self, rows: Matrix) -> Matrix:
-        answers: Matrix = self.offset_ + self.scale_ * self._times(rows, self.weights_)
-        return answers
+        return self.offset_ + self.scale_ * self._times(rows, self.weights_)
 
     def _times(self, rows: Matrix, weights: Matrix) -> Matrix:
         """Kernel of `rows` with the known nodes, times `weights`; the kernel never exists as a whole."""
@@ -153,8 +151,7 @@ class _OnNodes(GraphInput, BaseEstimator):  # type: ignore[misc]
     def _std(self, rows: Matrix) -> Matrix:
         noise, spectrum = np.array([self.noise_]), self.spectrum_
         parts = [spectrum.variances(self._kernel(rows[start : start + ROWS]), noise) for start in range(0, len(rows), ROWS)]
-        std: Matrix = self.scale_ * np.sqrt(self.variance_ * np.concatenate(parts))
-        return std
+        return self.scale_ * np.sqrt(self.variance_ * np.concatenate(parts))
 
     def _spread(self, graph: OneGraph, answers: Matrix, known: Any = None, truth: Any = None) -> Matrix:
         """Answers of neighbours count, and those of their neighbours; what is known stays."""

@@ -292,8 +292,7 @@ class Opener(nn.Module):
 
     def forward(self, *arguments: Any, **keywords: Any) -> Tensor:
         opened = (argument.content if isinstance(argument, Sealed) else argument for argument in arguments)
-        outputs: Tensor = self.network(*opened, **keywords)
-        return outputs
+        return self.network(*opened, **keywords)
 
 
 def _outputs(model: Any, batch: Batch) -> Tensor:

@@ -64,13 +64,11 @@ class SavedModel:
             if "finite" not in str(error):
                 raise
             raise ValueError(f"{self.path} gives no finite numbers on {dataset.name}: the weights or the data are damaged.") from error
-        probabilities: Tensor = outputs.double().softmax(1)
-        return probabilities
+        return outputs.double().softmax(1)
 
     def _outputs(self, dataset: GraphDataset, batch_size: int) -> Tensor:
         if self.task == "node":
-            outputs: Tensor = self.network(*graph_inputs(dataset, self.scaler, self.network))
-            return outputs
+            return self.network(*graph_inputs(dataset, self.scaler, self.network))
         options = walk_options(self.network)
         graphs = CollatedGraphs(dataset.graphs, scaler=self.scaler, **(options or {}))
         batches = (as_batch(batch, options is not None) for batch in graphs.batches(range(len(graphs)), batch_size))

@@ -32,8 +32,7 @@ class Standardiser:
         return cls(mean, scale)
 
     def transform(self, features: Floats) -> Floats:
-        scaled: Floats = ((features - self.shift) * self.scale).astype(np.float32)
-        return scaled
+        return ((features - self.shift) * self.scale).astype(np.float32)
 
 
 def squared_distances(one: Floats, other: Floats | None = None, *, exact: bool = False) -> NDArray[np.float64]:

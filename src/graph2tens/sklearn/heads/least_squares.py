@@ -139,8 +139,7 @@ class LeastSquaresClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def _predict(self, X: Any) -> Matrix:
         check_is_fitted(self, "gp_")
         self.settle()
-        predictions: Matrix = self.gp_.predict(validate_data(self, X, reset=False))
-        return predictions
+        return self.gp_.predict(validate_data(self, X, reset=False))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -40,8 +40,7 @@ class Regression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         targets, _ = check_numbers(y, count, name, least=0 if name == "y" else 1)
         if targets.shape[1] != self.spread_.size:
             raise ValueError(f"`{name}` must have {self.spread_.size} targets, as before (got {targets.shape[1]}).")
-        scaled: Matrix = (targets - self.shift_) / self.spread_
-        return scaled
+        return (targets - self.shift_) / self.spread_
 
     def _shaped(self, values: Matrix) -> Any:
         return values[..., 0] if self.single_ else values
@@ -65,5 +64,4 @@ def row_weights(weights: Any, targets: Matrix) -> Matrix:
         raise ValueError("`weights` must be finite and not negative (got others).")
     if not (known * given).any(axis=0).all():
         raise ValueError("`weights` must be positive for some known number of every target (got 0 for all of one target).")
-    found: Matrix = known * given
-    return found
+    return known * given

@@ -104,7 +104,7 @@ class ValidatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each row."""
         values = self._decide(X)
-        return self.classes_[values.argmax(axis=1)]  # type: ignore[no-any-return]
+        return self.classes_[values.argmax(axis=1)]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probability of each class, in the order of ``classes_``; the likeliest class is the one :meth:`predict` answers."""

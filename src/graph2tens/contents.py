@@ -23,19 +23,17 @@ def read_json(kind: type[T], path: Path, repair: str) -> T:
     """
     content = path.read_bytes()
     try:
-        made: T = TypeAdapter(kind).validate_json(content, strict=True)
+        return TypeAdapter(kind).validate_json(content, strict=True)
     except ValidationError as error:
         raise _told(error, path, repair) from None
-    return made
 
 
 def checked(kind: type[T], value: Any, path: Path, repair: str) -> T:
     """Plain values that were read from `path` by other means, as a `kind`."""
     try:
-        made: T = TypeAdapter(kind).validate_python(value)
+        return TypeAdapter(kind).validate_python(value)
     except ValidationError as error:
         raise _told(error, path, repair) from None
-    return made
 
 
 def _told(error: ValidationError, path: Path, repair: str) -> ValueError:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import csv
+import shutil
 import subprocess
 import sys
 
 import pytest
+from everyday_molecules import FILE, PROPERTY
 from typer.testing import CliRunner
 
 from graph2tens.cli import app
 from graph2tens.molecules import model as models
-from graph2tens.molecules.samples import PROPERTY, write_samples
 
 
 def call(*arguments):
@@ -31,7 +32,7 @@ def small():
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("commands")
-    write_samples(folder / "samples.csv")
+    shutil.copy(FILE, folder / "samples.csv")
     with (folder / "samples.csv").open("a") as stream:
         stream.write("slip,C(C)(C)(C)(C)C,1\nnothing,,2\nunknown,CCCCCCCCC,\n")
     return folder

@@ -140,11 +140,6 @@ class Run:
         """For JSON."""
         return {**asdict(self), "cell": self.cell._asdict()}
 
-    @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> Run:
-        """The run that :meth:`to_dict` described."""
-        return cls(**{**fields, "cell": Cell(**fields["cell"]), "training": Training(**fields["training"])})
-
     def __str__(self) -> str:
         hops = f" {self.cell.khop}-hop" if self.cell.khop else ""
         variant = "" if self.cell.variant == "base" else f" {self.cell.variant}"

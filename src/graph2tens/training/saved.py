@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -119,7 +119,7 @@ def describe(prepared: Prepared, dataset: GraphDataset) -> dict[str, Any]:
         "task": dataset.task,
         "class_names": [dataset.class_name(label) for label in range(dataset.num_classes)],
         "scaler": prepared.scaler.to_dict(),
-        "encoding": dataset.encoding.to_dict(),
+        "encoding": asdict(dataset.encoding),
         "run": prepared.run.to_dict(),
         "fingerprint": dataset.fingerprint(),
         "judged": BEST if prepared.run.training.ends_with_best else LAST,

@@ -19,10 +19,10 @@ import torch
 
 from ..datasets import GraphDataset, load
 from ..training.config import KEY, Run
-from ..training.loop import Epoch
 from ..training.provenance import cores
 from ..training.records import Record
 from ..training.run import CURVE_POINTS, perform, prepare
+from ..training.state import Epoch
 from ..training.store import RunStore
 from .authors import NETWORKS
 from .rivals import RIVALS

@@ -21,9 +21,11 @@ from torch_geometric.data import Data
 from ..datasets import AttributeScaler, CollatedGraphs, GraphDataset, Split
 from ..nn import GraphTensNet
 from ..training.config import FEW_GRAPHS, Training, usual_batch_size
-from ..training.loop import Batch, Epoch, Opener, TrainingState, evaluate, fit
+from ..training.fabric import Opener
+from ..training.loop import answers, fit
 from ..training.objectives import Objective
-from ..training.tasks import GraphTask, as_batch, walk_options
+from ..training.state import Epoch, TrainingState
+from ..training.tasks import Batch, GraphTask, as_batch, walk_options
 from .base import GraphInput
 from .encoding import Encoder
 from .inputs import OneGraph, as_graphs
@@ -107,7 +109,8 @@ class GraphNetwork(GraphInput, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "network_")
         graphs = CollatedGraphs(self._data(as_graphs(X)), **(walk_options(self.network_) or {}))
         batches = (as_batch(batch) for batch in graphs.batches(range(len(graphs)), 2 * self.batch_size_))
-        return evaluate(Opener(self.network_), batches, _Unjudged(objective)).predictions.double().numpy()
+        outputs, _ = answers(Opener(self.network_), batches)
+        return objective.predictions(outputs).double().numpy()
 
     def _check_conv(self) -> None:
         if self.conv not in ("G2TN", "G2TAN"):
@@ -173,21 +176,3 @@ class _TaskWithTargets(GraphTask):
 
     def _batch(self, index: NDArray[np.int64], weight: float = 1.0) -> Batch:
         return replace(super()._batch(index, weight), y=self._y[torch.from_numpy(index)].to(self._device))
-
-
-class _Unjudged:
-    """An objective whose outputs are wanted where no truth is known."""
-
-    metric, higher_is_better = "", True
-
-    def __init__(self, objective: Objective) -> None:
-        self.predictions = objective.predictions
-
-    def loss(self, outputs: Tensor, y: Tensor) -> Tensor:
-        return outputs.new_zeros(())
-
-    def count(self, y: Tensor) -> int:
-        return len(y)
-
-    def score(self, outputs: Tensor, y: Tensor) -> float:
-        return 0.0

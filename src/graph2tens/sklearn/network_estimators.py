@@ -46,7 +46,7 @@ class G2TNClassifier(ClassifierMixin, GraphNetwork):  # type: ignore[misc]
     Attributes:
         classes_: class labels; for several labels a list with [0, 1] for each.
         network_: the trained network, on the CPU.
-        history_: what every epoch measured, a list of :class:`~graph2tens.training.loop.Epoch`.
+        history_: what every epoch measured, a list of :class:`~graph2tens.training.state.Epoch`.
         batch_size_, patience_: what was taken.
         n_iter_: epochs made; best_epoch_: the one whose weights were kept.
     """
@@ -116,7 +116,7 @@ class G2TNRegressor(RegressorMixin, GraphNetwork):  # type: ignore[misc]
     Attributes:
         network_: the trained network, on the CPU.
         shift_, spread_: (targets,) mean and standard deviation of the training targets.
-        history_: what every epoch measured, a list of :class:`~graph2tens.training.loop.Epoch`, in units of `spread_`.
+        history_: what every epoch measured, a list of :class:`~graph2tens.training.state.Epoch`, in units of `spread_`.
         n_iter_: epochs made; best_epoch_: the one whose weights were kept.
     """
 

@@ -13,8 +13,9 @@ from torch import Tensor
 
 from .algebra import TensorAlgebra
 from .checks import check_attribute_values, check_coefficients, check_edges, check_fits, check_floating, check_integer, check_weight
+from .sampling import expand_rows
 from .sequences import Variant
-from .walks import RandomWalk, check_one_head, expand_rows
+from .walks import RandomWalk, check_one_head
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,6 +6,7 @@ distinguished from what another process is writing now: it can be locked, and th
 
 from __future__ import annotations
 
+import csv
 import fcntl
 import glob
 import io
@@ -13,7 +14,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -159,6 +160,13 @@ def write_json(path: Place, value: Any) -> None:
 def as_json(value: Any) -> str:
     """The text that :func:`write_json` writes."""
     return json.dumps(value, indent=1, allow_nan=False) + "\n"
+
+
+def as_csv(rows: Iterable[Iterable[Any]]) -> str:
+    """Rows of cells as the text of a CSV file."""
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows(rows)
+    return text.getvalue()
 
 
 @contextmanager

@@ -92,11 +92,8 @@ def classify(
                             new.add(key)
                     record = _recorded(store, data, mark).get(key)
                 if record is None:
-                    print(
-                        f"{_name(model, variant)} {'split' if folds is None else 'fold'} {seed}: another process is at it",
-                        file=sys.stderr,
-                        flush=True,
-                    )
+                    what = f"{_name(model, variant)} {'split' if folds is None else 'fold'} {seed}"
+                    print(f"{what}: another process is at it", file=sys.stderr, flush=True)
                 elif as_json:
                     print(json.dumps(record), flush=True)
                 else:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .molecules import NEEDS
+from .molecules import needing_rdkit
 
 
 def explain(
@@ -29,15 +29,12 @@ def explain(
 
       graph2tens explain model new.csv --out page.html
     """
-    try:
+    with needing_rdkit():
         from ..molecules.data import read_molecules
         from ..molecules.drawing import explained_page, explained_picture
         from ..molecules.model import MoleculeModel
         from ..molecules.parsing import parse
         from ..molecules.tables import read_table
-    except ModuleNotFoundError as error:
-        raise ValueError(NEEDS) from error
-
     from ..files import write_text
 
     fitted = MoleculeModel.load(model)

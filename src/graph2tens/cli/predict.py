@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import sys
 from pathlib import Path
@@ -101,10 +99,9 @@ def _share_of_right_answers(saved: SavedModel, dataset: GraphDataset, names: lis
 
 
 def _table(saved: SavedModel, names: list[str], probabilities: list[list[float]]) -> str:
-    stream = io.StringIO()
-    writer = csv.writer(stream)
-    writer.writerow([saved.task, "class", *(f"probability of {name}" for name in saved.class_names)])
+    from ..files import as_csv
+
+    header = [saved.task, "class", *(f"probability of {name}" for name in saved.class_names)]
     # graphs are numbered from 1, as in the files; nodes of citation graphs from 0, as in theirs
-    for number, (name, row) in enumerate(zip(names, probabilities, strict=True), saved.task == "graph"):
-        writer.writerow([number, name, *(f"{value:.6g}" for value in row)])
-    return stream.getvalue()
+    numbered = enumerate(zip(names, probabilities, strict=True), saved.task == "graph")
+    return as_csv([header, *([number, name, *(f"{value:.6g}" for value in row)] for number, (name, row) in numbered)])

@@ -64,16 +64,8 @@ def reproduce(
 
     check_choice("TABLE", table, tuple(TABLES))
     check_choice("--protocol", protocol, tuple(PROTOCOLS))
-    runs = plan(
-        table,
-        seeds=parse_seeds(seeds),
-        protocol=protocol,
-        datasets=dataset,
-        models=model,
-        variants=variant,
-        khops=khop,
-        epochs=epochs,
-    )
+    rows: dict[str, Any] = {"datasets": dataset, "models": model, "variants": variant, "khops": khop}
+    runs = plan(table, seeds=parse_seeds(seeds), protocol=protocol, epochs=epochs, **rows)
     path = record_path(out, table, trial=epochs is not None)
     recorded = RunStore(path, KEY).keys()
     missing = [run for run in runs if run.key not in recorded]

@@ -48,7 +48,8 @@ def report(
     from ..paper.report.html.molecules import read_molecule_runs
     from ..paper.report.html.page import render
     from ..paper.report.html.speed import read_benchmarks
-    from ..paper.report.markdown import all_tables, updated_sections
+    from ..paper.report.markdown.pages import updated_sections
+    from ..paper.report.markdown.sections import all_tables
     from ..paper.tables import TABLES
     from ..sklearn.evaluate import TABLE as FEATURES
 

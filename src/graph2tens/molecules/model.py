@@ -16,8 +16,8 @@ from torch_geometric.data import Data
 
 from ..sklearn import GraphTensFeatures, GraphTensRegressor
 from ..sklearn.base import EXACT
-from ..sklearn.features import own_features
 from ..sklearn.inputs import as_graphs
+from ..sklearn.with_features import own_features
 from . import storage
 from .attributes import ATOM_COLUMNS, BOND_COLUMNS, from_molecule
 from .classes import MoleculeClassifier

@@ -21,6 +21,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
+from sklearn.base import BaseEstimator
 
 from ..datasets import AttributeScaler
 from ..files import as_json, holding, staged
@@ -169,7 +170,9 @@ def _encode(value: Any, arrays: dict[str, Any]) -> Any:
     name = type(value).__name__
     if CLASSES.get(name) is not type(value):
         raise TypeError(f"a model cannot hold {name}: storage.py does not list it.")
-    fields = vars(value) if not dataclasses.is_dataclass(value) else {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+    # of an estimator all that it has learnt, too; of other dataclasses what they are made of
+    names = vars(value) if isinstance(value, BaseEstimator) else [field.name for field in dataclasses.fields(CLASSES[name])]
+    fields = {name: getattr(value, name) for name in names}
     return {"class": name, "fields": {key: _encode(entry, arrays) for key, entry in fields.items()}}
 
 
@@ -183,7 +186,7 @@ def _decode(tree: Any, arrays: dict[str, Any], where: str) -> Any:
         if made is None:
             raise ValueError(f"the model's {where} is of the class {tree['class']!r}, which this version of graph2tens does not know.")
         fields = {key: _decode(entry, arrays, f"{where}.{key}") for key, entry in tree["fields"].items()}
-        if dataclasses.is_dataclass(made):
+        if not issubclass(made, BaseEstimator):
             return made(**fields)
         whole: Any = object.__new__(made)
         whole.__dict__.update(fields)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -34,49 +34,29 @@ from .targets import set_aside
 PATIENCE = 30
 
 
+@dataclass(eq=False, repr=False)
 class GraphNetwork(GraphInput, BaseEstimator):  # type: ignore[misc]
     """A :class:`graph2tens.nn.GraphTensNet` for graphs, trained by Adam with early stopping."""
 
-    def __init__(
-        self,
-        conv: str = "G2TN",
-        *,
-        hidden_channels: int = 128,
-        num_layers: int = 4,
-        walk_length: int = 5,
-        degree: int = 2,
-        dropout: float = 0.1,
-        network_options: Mapping[str, Any] | None = None,
-        epochs: int = 200,
-        batch_size: int | str = "auto",
-        learning_rate: float = 1e-3,
-        l2: float = 1e-4,
-        patience: int | str | None = "auto",
-        validation_fraction: float = 0.1,
-        degree_attribute: bool = True,
-        handle_unknown: str = "ignore",
-        device: str = "cpu",
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.conv = conv
-        self.hidden_channels = hidden_channels
-        self.num_layers = num_layers
-        self.walk_length = walk_length
-        self.degree = degree
-        self.dropout = dropout
-        self.network_options = network_options
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.l2 = l2
-        self.patience = patience
-        self.validation_fraction = validation_fraction
-        self.degree_attribute = degree_attribute
-        self.handle_unknown = handle_unknown
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
+    conv: str = "G2TN"
+    _: KW_ONLY
+    hidden_channels: int = 128
+    num_layers: int = 4
+    walk_length: int = 5
+    degree: int = 2
+    dropout: float = 0.1
+    network_options: Mapping[str, Any] | None = None
+    epochs: int = 200
+    batch_size: int | str = "auto"
+    learning_rate: float = 1e-3
+    l2: float = 1e-4
+    patience: int | str | None = "auto"
+    validation_fraction: float = 0.1
+    degree_attribute: bool = True
+    handle_unknown: str = "ignore"
+    device: str = "cpu"
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
 
     def _train(
         self, graphs: list[OneGraph], y: Tensor, outputs: int, objective: Objective, held_out: tuple[list[OneGraph], Tensor] | None

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -37,25 +38,17 @@ FOLDS = 5  # in which known nodes are hidden to see how sure answers may be
 ROWS = 4096  # nodes whose kernel with the known ones exists at a time
 
 
+@dataclass(eq=False, repr=False)
 class _OnNodes(GraphInput, BaseEstimator):  # type: ignore[misc]
     """What both estimators share: descriptions of nodes, the Gaussian process, spreading."""
 
-    def __init__(
-        self,
-        walk_length: int | None = None,
-        *,
-        attributes: str = "auto",
-        n_identities: int = 1024,
-        spreading: float | None = None,
-        noise: float | Sequence[float] = NOISES,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.walk_length = walk_length
-        self.attributes = attributes
-        self.n_identities = n_identities
-        self.spreading = spreading
-        self.noise = noise
-        self.random_state = random_state
+    walk_length: int | None = None
+    _: KW_ONLY
+    attributes: str = "auto"
+    n_identities: int = 1024
+    spreading: float | None = None
+    noise: float | Sequence[float] = NOISES
+    random_state: int | np.random.RandomState | None = None
 
     def _read(self, graph: Any) -> OneGraph:
         (found,) = as_graphs([graph])

@@ -9,7 +9,7 @@ the sum of the outputs themselves only tells their mean.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 
 from ..backends import fixed_order
-from ..walks import random_walk
+from ..walks import RandomWalk, random_walk
 from . import compiled
 from .inputs import OneGraph
 
@@ -60,12 +60,16 @@ class Walks:
 
     @classmethod
     def of(cls, graphs: Sequence[OneGraph], laziness: float) -> Walks:
-        sizes = np.array([graph.num_nodes for graph in graphs])
-        node_ptr = np.concatenate([[0], sizes.cumsum()])
-        edges = np.concatenate([graph.edges + start for graph, start in zip(graphs, node_ptr, strict=False)], axis=1)
-        weights = np.concatenate([graph.weights for graph in graphs])
-        walk = random_walk(torch.from_numpy(edges), int(node_ptr[-1]), torch.from_numpy(weights), laziness)
+        walk = joint_walk(graphs, laziness)
         return cls(walk.row_ptr.numpy(), walk.col.numpy(), walk.probabilities.numpy().astype(np.float32))
+
+
+def joint_walk(graphs: Sequence[OneGraph], laziness: float) -> RandomWalk:
+    """The walk on the disjoint union of graphs, numbered one after the other."""
+    node_ptr = np.concatenate([[0], np.cumsum([graph.num_nodes for graph in graphs])])
+    edges = np.concatenate([graph.edges + start for graph, start in zip(graphs, node_ptr, strict=False)], axis=1)
+    weights = np.concatenate([graph.weights for graph in graphs])
+    return random_walk(torch.from_numpy(edges), int(node_ptr[-1]), torch.from_numpy(weights), laziness)
 
 
 def draw_layers(
@@ -137,11 +141,10 @@ def apply_layers(
     increments: bool,
     zero_start: bool,
     time: bool,
-    collect: Callable[[int, Singles, Singles], None],
-) -> None:
-    """Run all layers over a union of graphs; ``collect(layer number, outputs (n, M R), waves (n, Q))`` gets each layer's result."""
+) -> Iterator[tuple[Singles, Singles]]:
+    """Run all layers over a union of graphs: outputs (n, M R) and waves (n, Q) of one after the other."""
     n = x.shape[0]
-    for number, layer in enumerate(layers):
+    for layer in layers:
         M, _, R = layer.components.shape
         descending = layer.components[::-1]
         components = descending[:, 1:] if time else descending
@@ -167,7 +170,7 @@ def apply_layers(
         for channels, columns in zip(layer.outputs, _columns(layer.phases.size, layer.outputs), strict=True):
             waves[:, columns] = _project(x, channels, layer.frequencies[channels, columns])
         compiled.wave(waves, compiled.plain(layer.phases))
-        collect(number, x, waves)
+        yield x, waves
 
 
 def _project(x: Singles, channels: Integers, vectors: Singles) -> Singles:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -24,6 +24,7 @@ CHOOSING = 1000  # landmarks with which the width is chosen: the order of widths
 ENOUGH = 20  # known rows of every target in the first block, as far as there are
 
 
+@dataclass(eq=False, repr=False)
 class LandmarkGP(Regression):
     r"""The Gaussian process of :class:`ValidatedGP`, approximated with `n_landmarks` rows, in time and memory linear in the rows.
 
@@ -45,22 +46,12 @@ class LandmarkGP(Regression):
         n_rows_: rows learnt from.
     """
 
-    spectra_: list[tuple[Integers, LandmarkSpectrum]] | None
-
-    def __init__(
-        self,
-        n_landmarks: int = 4000,
-        *,
-        gamma: float | Sequence[float] = GAMMAS,
-        noise: float | Sequence[float] = NOISES,
-        criterion: str = "density",
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_landmarks = n_landmarks
-        self.gamma = gamma
-        self.noise = noise
-        self.criterion = criterion
-        self.random_state = random_state
+    n_landmarks: int = 4000
+    _: KW_ONLY
+    gamma: float | Sequence[float] = GAMMAS
+    noise: float | Sequence[float] = NOISES
+    criterion: str = "density"
+    random_state: int | np.random.RandomState | None = None
 
     def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None, groups: Groups | None = None, *, weights: Any = None) -> Self:
         """Learn from all rows; the arguments are those of :meth:`ValidatedGP.fit`."""
@@ -93,7 +84,7 @@ class LandmarkGP(Regression):
             self._start(X, targets, weight, check_random_state(self.random_state), groups, X_val, y_val)
         else:
             self._add(X, targets, weight)
-        self.spectra_ = None
+        self.spectra_: list[tuple[Integers, LandmarkSpectrum]] | None = None
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +15,7 @@ from .gaussian_process import Errors, Integers, Judgement, Matrix, Spectrum, hel
 from .regression import GAMMAS, NOISES, ROWS, Regression, row_weights
 
 
+@dataclass(eq=False, repr=False)
 class ValidatedGP(Regression):
     r"""Gaussian process regression with the kernel :math:`1 / (1 + \gamma\,\|x - y\|^2 / \text{median})`, width and noise chosen.
 
@@ -37,16 +38,10 @@ class ValidatedGP(Regression):
         left_out_targets_: what ``left_out_`` predicts.
     """
 
-    def __init__(
-        self,
-        gamma: float | Sequence[float] = GAMMAS,
-        noise: float | Sequence[float] = NOISES,
-        *,
-        criterion: str = "density",
-    ) -> None:
-        self.gamma = gamma
-        self.noise = noise
-        self.criterion = criterion
+    gamma: float | Sequence[float] = GAMMAS
+    noise: float | Sequence[float] = NOISES
+    _: KW_ONLY
+    criterion: str = "density"
 
     def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None, groups: Groups | None = None, *, weights: Any = None) -> Self:
         """Choose width and noise, and fit.

@@ -25,8 +25,8 @@ from .checks import (
 )
 
 
-def for_keeps() -> AbstractContextManager[Any]:
-    """What a walk keeps must serve training later on, and tensors made in inference mode may not."""
+def outside_inference_mode() -> AbstractContextManager[Any]:
+    """For tensors that a walk keeps: they may be needed for training later, and tensors made in inference mode refuse that."""
     if torch.compiler.is_compiling() or not torch.is_inference_mode_enabled():
         return nullcontext()
     return torch.inference_mode(False)
@@ -104,7 +104,7 @@ class RandomWalk:
         if torch.compiler.is_compiling():
             return self.derived[name] if name in self.derived else compute()
         if name not in self.derived:
-            with for_keeps():
+            with outside_inference_mode():
                 self.derived[name] = compute()
         return self.derived[name]
 
@@ -220,7 +220,7 @@ def random_walk(
     laziness = check_laziness(laziness)
     weight = None if edge_weight is None else check_weight(edge_weight, edge_index)
     batch = None if batch is None else check_batch(batch, n)
-    with for_keeps():  # a walk made in inference mode may be trained with later
+    with outside_inference_mode():  # a walk made in inference mode may be trained with later
         walk = _walk(edge_index, n, weight, laziness, None if batch is None else batch.clone())
     if batch is not None:
         _ = walk.graphs  # a batch that cuts through an edge is better refused here than where it is used

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from report_samples import around, authors_table, record
 
-from graph2tens.paper.numbers import PUBLISHED
+from graph2tens.paper.published import PUBLISHED
 from graph2tens.paper.report.authors_runs import read_authors_runs
 from graph2tens.paper.report.data import Verdict, collect
 from graph2tens.paper.report.departures import sums

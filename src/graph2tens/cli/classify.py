@@ -143,7 +143,7 @@ def _day(record: Fields) -> str:
 
 def _show_summary(records: list[tuple[Fields, bool]]) -> None:
     """Methods with the most frequent class and paired differences; recorded runs are not passed off as new. Then the paper's networks."""
-    from ..paper.numbers import PUBLISHED
+    from ..paper.published import PUBLISHED
     from ..report.own.data import collect_own
     from ..report.words import mean_std
     from .summary import show_study

@@ -1,4 +1,4 @@
-"""Ctrl-C and a polite kill, neither of which may get lost."""
+"""Ctrl-C and SIGTERM are remembered, also where Python would drop the exception."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commands for molecules share: predictions for a file of them, and signs of life while it lasts."""
+"""What the commands for molecules share: predictions for a file of them, and progress displays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`graph2tens report`: what was recorded: of one's own data averaged and compared, of the paper's tables beside its numbers."""
+"""`graph2tens report`: a page about recorded runs: the user's own, or those of the paper's tables beside its numbers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def report(
     """Make a page of recorded runs to look at.
 
     Runs of your own data are averaged over seeds or folds and compared on equal test parts, with the most frequent class as a floor and
-    who was taken for whom. Runs of [bold]graph2tens reproduce[/bold] are laid beside the paper's numbers; what was not run is said to be
+    confusion matrices. Runs of [bold]graph2tens reproduce[/bold] are laid beside the paper's numbers; what was not run is said to be
     missing.
 
     Examples:

@@ -1,4 +1,4 @@
-"""One door to all data: a name or a folder in, a :class:`GraphDataset` out."""
+"""`load`: the name of a data set or a folder in, a :class:`GraphDataset` out."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Graph classification data in the TU format: a folder of plain text files, node and graph numbers from 1.
 
-NAME_A.txt                  one edge a line: i, j (undirected graphs list both directions)
+NAME_A.txt                  one edge per line: i, j (undirected graphs list both directions)
 NAME_graph_indicator.txt    line v: the graph of node v
 NAME_graph_labels.txt       line g: the class of graph g, any integers
-NAME_node_labels.txt        optional, one or several integers a node     -> indicator columns of x
+NAME_node_labels.txt        optional, one or several integers per node   -> indicator columns of x
 NAME_node_attributes.txt    optional, numbers                            -> the first columns of x
 NAME_edge_labels.txt, NAME_edge_attributes.txt     optional, in the order of NAME_A.txt -> edge_attr
 """

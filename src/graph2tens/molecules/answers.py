@@ -1,4 +1,4 @@
-"""Predictions for a table of molecules, written as a table: every row of the file comes back, in order, with what is said of it."""
+"""Predictions for a table of molecules, as a table: every row of the file comes back, with its prediction or why there is none."""
 
 from __future__ import annotations
 

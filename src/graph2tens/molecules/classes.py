@@ -1,4 +1,4 @@
-r"""`MoleculeClassifier`: labels of molecules by two views that each say their part: walks, and pieces.
+r"""`MoleculeClassifier`: labels of molecules by the sum of two views, walks and pieces.
 
 Walks by least squares on a kernel (exact, or with landmarks beyond some thousand molecules), :mod:`pieces` by a linear function. The
 values of each view are divided by their standard deviation over molecules that it did not learn from (and by what it weighs), and the sum

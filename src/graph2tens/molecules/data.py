@@ -1,4 +1,4 @@
-"""A table of molecules and measured values -> what can be learnt from, and a report of what was met on the way."""
+"""A table of molecules and measured values -> what can be learnt from, and a report of what was odd."""
 
 from __future__ import annotations
 

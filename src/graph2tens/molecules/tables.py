@@ -1,4 +1,4 @@
-"""Files of molecules: CSV, TSV, SMI, Parquet and SDF, read into one table that remembers which line everything came from."""
+"""Files of molecules: CSV, TSV, SMI, Parquet and SDF, read into one table that keeps the line of every row."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A table of runs worked off by one or many processes, each finished run one line in a file.
+"""`reproduce`: a table of runs done by one or many processes; each finished run is a line in a file.
 
-There is no list of who does what. Every process goes through the whole plan and takes what is neither recorded nor claimed, so `jobs`
+No process is assigned anything. Every one goes through the whole plan and takes what is neither recorded nor claimed, so `jobs`
 workers of one command, several commands and several machines on one disk all do the same thing.
 """
 

@@ -1,1 +1,1 @@
-"""Pages about finished runs: statistics, words, tables, pictures, and the page about runs of one's own data."""
+"""Pages about finished runs: statistics, words, tables, pictures, and the page about the user's own runs."""

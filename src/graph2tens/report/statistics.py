@@ -1,4 +1,4 @@
-"""Means, standard errors and differences of accuracies: the little statistics a table of seeds needs.
+"""Means, standard errors and differences of accuracies: what a table of seeds needs.
 
 Every number here is in percent (points), and a deviation is always the sample one (n - 1 in the denominator).
 """

@@ -17,7 +17,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from ..checks import check_integer, check_laziness
-from . import compiled
+from . import feature_loops
 from .base import GraphInput
 from .encoding import Encoder
 from .features import GraphTensFeatures
@@ -181,10 +181,10 @@ class GraphTensKernel(GraphInput, TransformerMixin, BaseEstimator):  # type: ign
 
     def _attributes(self, x: Matrix, y: Matrix) -> Matrix:
         if self.attribute_kernel == "linear":  # in a fixed order, so that the bits do not depend on the block
-            rows, columns = (-size % compiled.ROWS for size in x.shape)
+            rows, columns = (-size % feature_loops.ROWS for size in x.shape)
             out = np.empty((x.shape[0] + rows, y.shape[0]))
             left, right = np.pad(x, [(0, rows), (0, columns)]), np.pad(y.T, [(0, columns), (0, 0)])
-            compiled.project(compiled.plain(left), compiled.plain(right), out)
+            feature_loops.project(feature_loops.plain(left), feature_loops.plain(right), out)
             return out[: x.shape[0]]
         S = self.attribute_kernel(x, y) if callable(self.attribute_kernel) else pairwise_kernels(x, y, metric=self.attribute_kernel)
         S = np.asarray(S, dtype=np.float64)

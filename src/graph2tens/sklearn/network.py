@@ -22,7 +22,7 @@ from ..datasets import AttributeScaler, CollatedGraphs, GraphDataset, Split
 from ..nn import GraphTensNet
 from ..training.config import FEW_GRAPHS, Training, usual_batch_size
 from ..training.fabric import Opener
-from ..training.loop import answers, fit
+from ..training.loop import all_outputs, fit
 from ..training.objectives import Objective
 from ..training.state import Epoch, TrainingState
 from ..training.tasks import Batch, GraphTask, as_batch, walk_options
@@ -89,7 +89,7 @@ class GraphNetwork(GraphInput, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "network_")
         graphs = CollatedGraphs(self._data(as_graphs(X)), **(walk_options(self.network_) or {}))
         batches = (as_batch(batch) for batch in graphs.batches(range(len(graphs)), 2 * self.batch_size_))
-        outputs, _ = answers(Opener(self.network_), batches)
+        outputs, _ = all_outputs(Opener(self.network_), batches)
         return objective.predictions(outputs).double().numpy()
 
     def _check_conv(self) -> None:

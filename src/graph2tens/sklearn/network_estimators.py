@@ -1,4 +1,4 @@
-"""`G2TNClassifier` and `G2TNRegressor`: the paper's network with the manners of scikit-learn."""
+"""`G2TNClassifier` and `G2TNRegressor`: the paper's network with scikit-learn's interface."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Pooling:
 
     def sums(self, x: NDArray[Any]) -> NDArray[Any]:
         """(graphs, columns) in double precision, of (nodes, columns)."""
-        from .compiled import plain, pool
+        from .feature_loops import plain, pool
 
         if self.kind is None:
             return x

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ..backends import fixed_order
 from ..walks import RandomWalk, random_walk
-from . import compiled
+from . import feature_loops
 from .inputs import OneGraph
 
 Singles = NDArray[np.float32]
@@ -165,19 +165,19 @@ def apply_layers(
             offset=np.zeros((M, R), dtype=np.float32) if zero_start or not increments else None,
         )
         x = np.empty((n, M * R), dtype=np.float32)
-        compiled.normalise(f, x)
+        feature_loops.normalise(f, x)
         waves = np.empty((n, layer.phases.size), dtype=np.float32)
         for channels, columns in zip(layer.outputs, _columns(layer.phases.size, layer.outputs), strict=True):
             waves[:, columns] = _project(x, channels, layer.frequencies[channels, columns])
-        compiled.wave(waves, compiled.plain(layer.phases))
+        feature_loops.wave(waves, feature_loops.plain(layer.phases))
         yield x, waves
 
 
 def _project(x: Singles, channels: Integers, vectors: Singles) -> Singles:
-    """x[:, channels] @ vectors, with zeros up to the sizes that :func:`compiled.project` takes at a time."""
-    rows, columns = (-size % compiled.ROWS for size in (x.shape[0], channels.size))
+    """x[:, channels] @ vectors, with zeros up to the sizes that :func:`feature_loops.project` takes at a time."""
+    rows, columns = (-size % feature_loops.ROWS for size in (x.shape[0], channels.size))
     chosen = np.zeros((x.shape[0] + rows, channels.size + columns), dtype=np.float32)
     chosen[: x.shape[0], : channels.size] = x[:, channels] if channels.size < x.shape[1] else x
     out = np.empty((chosen.shape[0], vectors.shape[1]), dtype=np.float32)
-    compiled.project(chosen, compiled.plain(np.pad(vectors, [(0, columns), (0, 0)])), out)
+    feature_loops.project(chosen, feature_loops.plain(np.pad(vectors, [(0, columns), (0, 0)])), out)
     return out[: x.shape[0]]

@@ -1,4 +1,4 @@
-"""The Weisfeiler-Lehman subtree kernel, the baseline to pass.
+"""The Weisfeiler-Lehman subtree kernel, a baseline.
 
 Every node gets a colour, at first its label. In each iteration a node's new colour stands for its old colour and the multiset of its
 out-neighbours' old colours. The kernel is the inner product of two graphs' counts of all colours of all iterations

@@ -1,4 +1,4 @@
-"""Training as a room of the library: what a run is, the loop, checkpoints, finished runs on disk, export and prediction.
+"""Training: what a run is, the loop, checkpoints, finished runs on disk, export and prediction.
 
     run = Run(Cell("mine", "MUTAG", "G2TN"), network={"conv": "G2TN", "hidden_channels": 64}, training=Training(epochs=50))
     outcome = train(run, load("MUTAG"), folder="runs/mutag")         # outcome.network, outcome.record, outcome.evaluations["test"]

@@ -161,7 +161,7 @@ def check_weights(stored: Mapping[str, Tensor], wanted: Mapping[str, Tensor], un
 
 
 def _check_optimizer(stored: Any, optimizer: Any, path: Path) -> None:
-    """Raise unless a stored optimiser is one of these parameters: PyTorch's own loader believes nearly everything."""
+    """Raise unless a stored optimiser is one of these parameters: PyTorch's own loader accepts nearly anything."""
     own = optimizer.state_dict()
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     unlike = f"{path}, field `optimizer`, does not fit the network. {REPAIR}"

@@ -1,4 +1,4 @@
-"""How the loop speaks to Fabric, which brings models to devices and lets several processes train one model."""
+"""Between the loop and Lightning Fabric, which puts models on devices and lets several processes train one model."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ class Evaluation:
 
 
 @torch.no_grad()
-def answers(model: nn.Module, batches: Iterable[Batch]) -> tuple[Tensor, Tensor]:
+def all_outputs(model: nn.Module, batches: Iterable[Batch]) -> tuple[Tensor, Tensor]:
     """Outputs of a model, an :class:`Opener` or Fabric's wrapping of one, for all `batches`, dropout off; and the truth."""
     model.eval()
     found = [(outputs_of(model, batch).float(), batch.y) for batch in batches]
@@ -170,8 +170,8 @@ def answers(model: nn.Module, batches: Iterable[Batch]) -> tuple[Tensor, Tensor]
 
 
 def evaluate(model: nn.Module, batches: Iterable[Batch], objective: Objective) -> Evaluation:
-    """Judge the :func:`answers` of a model."""
-    outputs, y = answers(model, batches)
+    """Judge the :func:`all_outputs` of a model."""
+    outputs, y = all_outputs(model, batches)
     return Evaluation(float(objective.loss(outputs, y)), objective.score(outputs, y), objective.predictions(outputs), y)
 
 

@@ -142,7 +142,7 @@ def parse_lines(content: bytes) -> Iterator[tuple[int, Any]]:
 
 
 def _repair(file: int) -> None:
-    """Make the file end with a newline: finish a whole record that lacks one (an editor's doing), cut off a torn one."""
+    """Make the file end with a newline: finish a whole record that lacks one (an editor may leave it so), cut off a torn one."""
     size = os.fstat(file).st_size
     if size == 0 or os.pread(file, 1, size - 1) == b"\n":
         return

@@ -1,4 +1,4 @@
-"""What the points in which the authors' text and code differ are worth: one by one, added up, and all at once."""
+"""What each difference between the authors' text and their code is worth: one by one, added up, and all at once."""
 
 from __future__ import annotations
 

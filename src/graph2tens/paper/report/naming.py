@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ...report.words import DASH, mean_std
 from ...training.config import Cell
-from ..numbers import PUBLISHED, Published
 from ..protocols import PROTOCOLS
+from ..published import PUBLISHED, Published
 from ..tables import TABLES
 from .data import Verdict
 

@@ -1,4 +1,4 @@
-"""Every system on the same splits: the others beside G2TN and G2TAN, seed by seed, and what that says in a few sentences."""
+"""Every system on the same splits: the others beside G2TN and G2TAN, seed by seed, and the result in a few sentences."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ...report import words
 from ...report.statistics import Difference, Summary, difference, paired_difference
 from ...training.config import Cell
 from ..authors import NETWORKS
-from ..numbers import Published
 from ..protocols import COMPOUNDS, MODELS, base_run
+from ..published import Published
 from ..rivals import RIVALS
 from ..tables import place
 from . import naming

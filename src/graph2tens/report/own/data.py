@@ -67,7 +67,7 @@ class Method:
 
     @cached_property
     def confusion(self) -> tuple[tuple[str, ...], Confusion] | None:
-        """Class names, and who was taken for whom, summed over the runs; None unless every run tells."""
+        """Class names, and the confusion matrix summed over the runs; None unless every run has one."""
         tables = [found for run in self.runs if (found := _confusion(run)) is not None]
         if len(tables) < len(self.runs) or len({names for names, _ in tables}) > 1:
             return None
@@ -111,7 +111,7 @@ class DataResult:
 
 @dataclass(frozen=True)
 class OwnStudy:
-    """All that a page about one's own runs shows."""
+    """All that the page shows."""
 
     data: tuple[DataResult, ...]
     remarks: tuple[str, ...] = ()
@@ -137,7 +137,7 @@ def collect_own(records: Iterable[Mapping[str, Any]], remarks: Iterable[str] = (
         raise ValueError("there is no finished run to report; `graph2tens train` and `graph2tens classify` make some")
     by_data: dict[tuple[str, int, str, str], list[Record]] = defaultdict(list)
     for run in parsed:
-        folder = run.cell.dataset.rstrip("/").rpartition("/")[2]  # of data in a folder of one's own its last part
+        folder = run.cell.dataset.rstrip("/").rpartition("/")[2]  # the last part of the path of a folder
         by_data[folder or run.cell.dataset, run.cell.khop, str(run.judged.get("fingerprint") or ""), run.metric].append(run)
     results = [DataResult(name, _methods(runs)) for name, runs in _named(by_data)]
     return OwnStudy(tuple(results), tuple(notes))

@@ -1,4 +1,4 @@
-"""The page about runs of one's own: the numbers first, then pictures, who was taken for whom, and every run."""
+"""The page about the user's own runs: the numbers first, then pictures, confusion matrices, and every run."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _result(result: DataResult, number: int | None) -> Element:
     for place, method in enumerate(result.methods):
         if method.confusion is not None:
             whole = _confusion(method, *method.confusion)
-            parts.append(whole if not place else folded(f"Who was taken for whom: {method.name}", whole))
+            parts.append(whole if not place else folded(f"Confusion matrix of {method.name}", whole))
     return section("result" if number is None else f"result-{number}", "Result" if number is None else result.name, parts)
 
 
@@ -98,7 +98,7 @@ def _confusion(method: Method, names: Sequence[str], counts: Sequence[Sequence[i
         cells = [h("td", h("strong", value) if column == place else value, class_="number") for column, value in enumerate(row)]
         rows.append(h("tr", h("th", name, scope="row"), cells, h("td", share, class_="number")))
     whose = f"{method.name}, all {method.unit}s" if len(method.runs) > 1 else method.name
-    caption = f"Who was taken for whom by {whose}: rows are true classes, columns answers, in test examples"
+    caption = f"Confusion matrix of {whose}: rows are true classes, columns predicted ones, in test examples"
     return scrolling(caption, h("thead", head), h("tbody", rows), class_="confusion")
 
 

@@ -1,4 +1,4 @@
-"""From records of one's own runs to files: the page, a Markdown table, plain data."""
+"""From records of the user's own runs to files: the page, a Markdown table, plain data."""
 
 from __future__ import annotations
 

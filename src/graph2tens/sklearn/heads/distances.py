@@ -1,4 +1,4 @@
-r"""What all heads share: columns of one scale, squared distances of rows, and the unit in which a kernel's width is counted."""
+r"""What all heads share: scaling of columns, squared distances of rows, and the unit of a kernel's width."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`LeastSquaresClassifier`: a Gaussian process on -1 and 1, for several labels at once and for more rows than an SVM takes. Tables in."""
+"""`LeastSquaresClassifier`: a Gaussian process on -1 and 1, for several labels and for more rows than an SVM takes. It takes tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The section of the page about molecules: ours beside the tools of the field, from the records of ``benchmarks.molecules``."""
+"""The section of the page about molecules: ours beside other tools, from the records of ``benchmarks.molecules``."""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ from ....report.markup import Child, h
 from ....report.statistics import AGREEMENT, Difference
 from ....report.tables import Column, gap_column, mean_column, number_column, table
 from ....training.records import Record
-from ...numbers import PUBLISHED, Published
 from ...protocols import DATASETS, PROTOCOLS
+from ...published import PUBLISHED, Published
 from ...variants import MEANINGS
 from .. import naming
 from ..data import CellResult, Study, Verdict

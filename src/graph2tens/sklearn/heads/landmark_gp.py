@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from ...checks import check_integer
 from ..targets import check_numbers
@@ -87,25 +87,16 @@ class LandmarkGP(Regression):
         self.spectra_: list[tuple[Integers, LandmarkSpectrum]] | None = None
         return self
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
-        """Predictions and, with `return_std`, standard deviations of new measurements, as :meth:`ValidatedGP.predict`."""
-        check_is_fitted(self, "sums_")
-        X = validate_data(self, X, reset=False)
-        self.settle()
-        means, variances = (np.empty((len(X), self.spread_.size)) for _ in range(2))
-        for start in range(0, len(X), ROWS):
-            some = slice(start, start + ROWS)
-            kernel = self._across(self.standardiser_.transform(X[some]))
-            for columns, spectrum in self.spectra_ or ():
-                means[some, columns], found = spectrum.predict(kernel, self.choice_.noise[columns])
-                variances[some, columns] = self.choice_.scale[columns] * found
-        answer = self._shaped(self.shift_ + self.spread_ * means)
-        return (answer, self._shaped(self.spread_ * np.sqrt(variances))) if return_std else answer
-
     def settle(self) -> None:
-        """Solve, if there are new rows since the last time; :meth:`predict` does it by itself."""
         if self.spectra_ is None:
             self._solve()
+
+    def _answer(self, table: Floats, means: Matrix, variances: Matrix | None) -> None:
+        kernel = self._across(table)
+        for columns, spectrum in self.spectra_ or ():
+            means[:, columns], found = spectrum.predict(kernel, self.choice_.noise[columns])
+            if variances is not None:
+                variances[:, columns] = self.choice_.scale[columns] * found
 
     def _start(self, X: Floats, targets: Matrix, weights: Matrix, random: Any, groups: Groups | None, X_val: Any, y_val: Any) -> None:
         """Fix everything that further rows do not change."""
@@ -115,11 +106,8 @@ class LandmarkGP(Regression):
         self.standardiser_ = Standardiser.fit(X, groups)
         table, y = self.standardiser_.transform(X), self._scaled(targets, len(X), "y")
         order, kept = random.permutation(len(X)), np.zeros(0, dtype=np.int64)
-        if X_val is not None:
-            held = self.standardiser_.transform(validate_data(self, X_val, reset=False))
-            self.held_: Any = held, self._scaled(y_val, len(held), "y_val"), None  # without weights: not learnt from
-        elif y_val is not None:
-            raise ValueError("`y_val` must come with `X_val`, the rows it belongs to (got None).")
+        if (held := self._validation_rows(X_val, y_val)) is not None:
+            self.held_: Any = *held, None  # without weights: not learnt from
         else:
             kept, order = _set_aside(~np.isnan(y), order)
             self.held_ = table[kept], y[kept], weights[kept]

@@ -1,7 +1,7 @@
 """What is read from files is checked against a type before anything uses it; an error names the file, the field and the repair.
 
 The types are the dataclasses that the files were written from, so what a file must hold is said in one place. Values are never coerced in
-JSON ("3" is no number), unknown fields are refused, and sizes are for the caller to compare with what it knows.
+JSON ("3" is not a number), unknown fields are refused, and sizes are for the caller to compare with what it knows.
 """
 
 from __future__ import annotations

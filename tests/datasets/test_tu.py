@@ -250,7 +250,7 @@ class TestOtherFilesEncodedLikeTheTrainingData:
             _ = dataset.labels
 
     def test_what_does_not_fit_is_refused(self, tmp_path):
-        with pytest.raises(DataError, match=r"TOY_graph_labels.txt:3: class 8 is none of the classes the model knows \(-1, 0, 1\)"):
+        with pytest.raises(DataError, match=r"TOY_graph_labels.txt:3: class 8 is not one of the classes the model knows \(-1, 0, 1\)"):
             load(write_tu(tmp_path / "class", **spoilt("graph_labels", 3, "8")), encoding=self.encoding)
         with pytest.raises(DataError, match=r"TOY_node_labels.txt: 1 labels per node expected, .* \(got 0\)"):
             load(write_tu(tmp_path / "labels", node_labels=None), encoding=self.encoding)

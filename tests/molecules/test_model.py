@@ -134,7 +134,7 @@ def test_what_was_measured_or_is_listed_already_is_not_to_be_measured_next(model
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (lambda folder: (folder / "model.json").unlink(), "is no model"),
+        (lambda folder: (folder / "model.json").unlink(), "is not a model"),
         (lambda folder: (folder / "model.safetensors").unlink(), "copied as a whole"),
         (lambda folder: (folder / "model.json").write_text("{"), "must be JSON"),
         (lambda folder: (folder / "model.json").write_text("[]"), "does not describe a model of molecules"),

@@ -58,7 +58,7 @@ def predict(
         predict_file(model, molecules, out, smiles=smiles, jobs=threads, measure_next=measure_next, prefer=prefer, target=target)
         return
     if molecules is not None and not model.is_file() and not (model / "model.json").is_file():
-        raise ValueError(f"{model} is no model, which is the folder that `graph2tens fit` or `graph2tens train` wrote. Is the name right?")
+        raise ValueError(f"{model} is not a model, the folder that `graph2tens fit` or `graph2tens train` wrote. Is the name right?")
     if molecules is not None:
         raise typer.BadParameter(f"this model of `graph2tens train` reads a data set; write --data {molecules}.", param_hint="MOLECULES")
     if data is None:

@@ -232,7 +232,7 @@ def _classes(labels: Table | None, encoding: Encoding | None) -> tuple[tuple[int
     classes = tuple(np.unique(label).tolist()) if encoding is None else encoding.classes
     place = np.searchsorted(np.sort(classes), label).clip(max=max(len(classes) - 1, 0))
     if (row := _first(np.asarray(classes)[place] != label)) is not None:
-        raise labels.error(row, f"class {label[row]} is none of the classes the model knows ({', '.join(map(str, classes))})")
+        raise labels.error(row, f"class {label[row]} is not one of the classes the model knows ({', '.join(map(str, classes))})")
     return classes, torch.from_numpy(place.astype(np.int64))
 
 

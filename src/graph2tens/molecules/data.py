@@ -136,7 +136,7 @@ def _numbers(table: Table, name: str, report: list[str]) -> NDArray[np.float64]:
     values, problems = table.numbers(name)
     report += [f"{table.unit} {line}: {why}; taken as unknown." for line, why in problems[:10]]
     if len(problems) > 10:
-        report.append(f"... and {len(problems) - 10} more entries of {name} that are no numbers.")
+        report.append(f"... and {len(problems) - 10} more entries of {name} that are not numbers.")
     usual = np.abs(values - np.nanmedian(values)) if np.isfinite(values).any() else values
     far = np.flatnonzero(usual > FAR * max(float(np.nanmedian(usual)), 1e-12 * float(np.nanmax(np.abs(values)))))
     if 0 < far.size <= values.size // 20:

@@ -147,7 +147,7 @@ class MoleculeModel:
         names = ("task", "targets", "classes", "salts", "notes")
         missing = [name for name in names if name not in text] + [name for name in ("estimator", "familiarity") if name not in state]
         if missing:
-            raise ValueError(f"{folder} is no complete model: {missing[0]!r} is missing.")
+            raise ValueError(f"{folder} is not a complete model: {missing[0]!r} is missing.")
         made = cls(state["estimator"], state["familiarity"], **{name: text[name] for name in names})
         try:
             made.predict([from_molecule(Chem.MolFromSmiles("CO"))], ["CO"])

@@ -99,7 +99,7 @@ def load(folder: Path) -> tuple[dict[str, Any], Any]:
         return text, _decode(text["state"], arrays, "state")
     except (SafetensorError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise ValueError(
-            f"{folder} is no model that this version of graph2tens can read: its `state` is not as `fit` writes it. Fit it again."
+            f"{folder} is not a model that this version of graph2tens can read: its `state` is not as `fit` writes it. Fit it again."
         ) from error
 
 
@@ -131,7 +131,7 @@ def _known_digest(folder: Path) -> str:
 def _read_description(folder: Path) -> dict[str, Any]:
     path = folder / DESCRIPTION
     if not path.is_file():
-        raise ValueError(f"{folder} is no model: there is no {DESCRIPTION} in it. A model is the folder that `graph2tens fit` wrote.")
+        raise ValueError(f"{folder} is not a model: there is no {DESCRIPTION} in it. A model is the folder that `graph2tens fit` wrote.")
     try:
         text = json.loads(path.read_bytes())
     except ValueError as error:

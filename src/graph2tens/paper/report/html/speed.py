@@ -29,7 +29,7 @@ def read_benchmarks(path: Path | None) -> list[Measurement]:
         if not path.exists():
             return []
     elif not path.is_file():
-        raise ValueError(f"`--benchmarks {path}` is no file; `make bench` writes one")
+        raise ValueError(f"`--benchmarks {path}` is not a file; `make bench` writes one")
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:

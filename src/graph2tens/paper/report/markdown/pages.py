@@ -13,7 +13,7 @@ _WITH_AUTHORS, _OF_AUTHORS = "--authors-runs", ("results", "agreement", "disagre
 def updated_sections(path: Path, study: Study) -> tuple[str, list[str]]:
     """The file's text with every marked section written anew, and the names of those sections."""
     if not path.is_file():
-        raise ValueError(f"`{path}` is no file; --readme and --docs name pages that exist and have marked sections")
+        raise ValueError(f"`{path}` is not a file; --readme and --docs name pages that exist and have marked sections")
     text, found = path.read_bytes().decode("utf-8"), []
     for name, write in SECTIONS.items():
         begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"

@@ -16,6 +16,7 @@ from .tables import MISSING, Table
 
 TASKS = ("auto", "regression", "classification")
 MANY_CLASSES = 30
+MOST_LISTED = 10  # lines of one kind of problem
 FEWEST = 10  # molecules with a known target, and different ones, that can be learnt from
 PAIRS = ({0.0, 1.0}, {-1.0, 1.0}, {1.0, 2.0})  # numbers that name two classes
 FAR = 1000  # times the usual distance from the median: a slip of the pen more often than a measurement
@@ -100,14 +101,13 @@ def measured(table: Table, molecules: Molecules, targets: Sequence[str], task: s
     return found
 
 
-def describe(table: Table, molecules: Molecules, most: int = 10) -> list[str]:
+def describe(table: Table, molecules: Molecules) -> list[str]:
     """What could not be read, by line, and what may surprise."""
-    said = [f"{table.unit} {line}: {why}." for line, why in table.problems[:most]]
-    for place, text, why in molecules.problems[:most]:
+    said = [f"{table.unit} {line}: {why}." for line, why in table.problems[:MOST_LISTED]]
+    for place, text, why in molecules.problems[:MOST_LISTED]:
         shown = f" {text!r}" if text else ""
         said.append(f"{table.unit} {table.lines[place]}: no molecule{shown}: {why}.")
-    more = len(molecules.problems) - most
-    if more > 0:
+    if (more := len(molecules.problems) - MOST_LISTED) > 0:
         said.append(f"... and {more} more {table.unit}s without a readable molecule.")
     if molecules.salts:
         first = table.lines[molecules.salts[0]]
@@ -134,9 +134,9 @@ def _kind(column: Sequence[str]) -> str:
 
 def _numbers(table: Table, name: str, report: list[str]) -> NDArray[np.float64]:
     values, problems = table.numbers(name)
-    report += [f"{table.unit} {line}: {why}; taken as unknown." for line, why in problems[:10]]
-    if len(problems) > 10:
-        report.append(f"... and {len(problems) - 10} more entries of {name} that are not numbers.")
+    report += [f"{table.unit} {line}: {why}; taken as unknown." for line, why in problems[:MOST_LISTED]]
+    if (more := len(problems) - MOST_LISTED) > 0:
+        report.append(f"... and {more} more entries of {name} that are not numbers.")
     usual = np.abs(values - np.nanmedian(values)) if np.isfinite(values).any() else values
     far = np.flatnonzero(usual > FAR * max(float(np.nanmedian(usual)), 1e-12 * float(np.nanmax(np.abs(values)))))
     if 0 < far.size <= values.size // 20:

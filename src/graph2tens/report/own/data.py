@@ -143,8 +143,9 @@ def collect_own(records: Iterable[Mapping[str, Any]], remarks: Iterable[str] = (
     return OwnStudy(tuple(results), tuple(notes))
 
 
-def wilson(share: float, n: int, z: float = 1.96) -> tuple[float, float]:
+def wilson(share: float, n: int) -> tuple[float, float]:
     """The 95 % interval of a share that was seen in `n` examples, in percent."""
+    z = 1.96
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     reach = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     return 100 * (middle - reach), 100 * (middle + reach)

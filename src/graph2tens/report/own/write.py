@@ -13,10 +13,10 @@ from .data import DataResult, OwnStudy, collect_own
 from .page import render_own
 
 
-def write_own_report(records: Iterable[Mapping[str, Any]], out: str | Path, *, title: str | None = None) -> Path:
+def write_own_report(records: Iterable[Mapping[str, Any]], out: str | Path) -> Path:
     """Write the page about these records to ``out``, whose folder is made if need be, and return its path."""
     path = Path(out)
-    write_text(path, render_own(collect_own(records), title))
+    write_text(path, render_own(collect_own(records)))
     return path
 
 

@@ -110,7 +110,7 @@ class RandomWalk:
 
     def _transpose(self) -> tuple[Tensor, Tensor, Tensor]:
         order = torch.argsort(self.col, stable=True)
-        return _pointer(torch.bincount(self.col, minlength=self.num_nodes)), self.row[order], order
+        return row_pointer(torch.bincount(self.col, minlength=self.num_nodes)), self.row[order], order
 
     def _graphs(self) -> tuple[Tensor, int]:
         if self.batch is None or self.batch.numel() == 0:
@@ -254,7 +254,7 @@ def _walk(edge_index: Tensor, n: int, weight: Tensor | None, laziness: float, ba
         staying = torch.full_like(total, laziness).masked_fill(degree == 0, 1.0)[loops]
         probability = (probability * (1 - laziness) if laziness else probability).index_add_(0, position[edges:], staying)
         position = position[:edges].clone()
-    return RandomWalk(n, _pointer(torch.bincount(row, minlength=n)), col, probability, position, batch)
+    return RandomWalk(n, row_pointer(torch.bincount(row, minlength=n)), col, probability, position, batch)
 
 
 def _rows(row_ptr: Tensor, num_edges: int) -> Tensor:
@@ -262,7 +262,8 @@ def _rows(row_ptr: Tensor, num_edges: int) -> Tensor:
     return torch.repeat_interleave(nodes, row_ptr.diff(), output_size=num_edges)
 
 
-def _pointer(counts: Tensor) -> Tensor:
+def row_pointer(counts: Tensor) -> Tensor:
+    """(n + 1,) where each row of a CSR matrix starts, from the numbers of entries (n,)."""
     return torch.cat([counts.new_zeros(1), counts.cumsum(0)])
 
 

@@ -107,6 +107,7 @@ _KEPT = ("epoch", "best_epoch", "best", "best_weights", "diverged")
 
 
 def snapshot(state: TrainingState, model: nn.Module, optimizer: Any, shuffling: torch.Generator) -> dict[str, Any]:
+    """What :func:`save_state` writes, but for the generators of all processes and the seconds."""
     return {
         "model": model.state_dict(),
         "optimizer": optimizer.state_dict(),

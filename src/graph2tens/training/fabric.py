@@ -31,6 +31,7 @@ class Opener(nn.Module):
 
 
 def outputs_of(model: Any, batch: Batch) -> Tensor:
+    """The outputs of a model, an :class:`Opener` or Fabric's wrapping of one, for the rows of a batch that count."""
     sealed = (argument if isinstance(argument, Tensor) else Sealed(argument) for argument in batch.inputs)
     outputs: Tensor = model(*sealed, **batch.keywords)
     return outputs if batch.rows is None else outputs[batch.rows]

@@ -128,15 +128,15 @@ def untrained_columns(study: Study) -> list[Column[CellResult]]:
     def best(result: CellResult) -> Published | None:
         return naming.best_published(result.cell.dataset)
 
-    hints = "on equal splits, points ± two standard errors", "of all methods in the paper's table 1, as printed"
+    equal, printed = "on equal splits, points ± two standard errors", "of all methods in the paper's table 1, as printed"
     return [
         Column("Data", lambda r: r.cell.dataset),
         Column("Method", lambda r: r.cell.model),
         Column("Variant", lambda r: naming.features_name(r.cell)),
         mean_column("Ours, %", lambda r: r.ours, "mean ± standard deviation"),
         number_column("Splits", lambda r: len(r.runs), "d"),
-        gap_column("Against our defaults", study.against_default_features, hints[0], words.gap),
-        Column("Best in the paper, %", lambda r: naming.best_name(best(r)), lambda r: p.mean if (p := best(r)) else None, hints[1]),
+        gap_column("Against our defaults", study.against_default_features, equal, words.gap),
+        Column("Best in the paper, %", lambda r: naming.best_name(best(r)), lambda r: p.mean if (p := best(r)) else None, printed),
     ]
 
 

@@ -1,4 +1,11 @@
-"""Graphs for scikit-learn: features, kernels, classifiers and regressors that take lists of PyG, networkx, NumPy or SciPy graphs."""
+"""Graphs for scikit-learn: features, kernels, classifiers and regressors that take lists of PyG, networkx, NumPy or SciPy graphs.
+
+Files, in reading order: ``inputs`` and ``targets`` read graphs and what is to be learnt; ``encoding``, ``edge_nodes`` and ``structure``
+describe nodes by numbers; ``random_features`` makes layers of features of them with the compiled ``feature_loops``, ``pooling`` sums them
+over a graph, and ``features`` is the estimator of all that. ``heads/`` learn from tables; ``with_features`` joins features and head for
+``classifier`` and ``regressor``. ``kernel``, ``nodes``, ``network_estimators`` and ``wl`` are other ways to the same answers;
+``evaluate`` measures accuracy.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -20,7 +20,7 @@ from ..training.records import PARTS, Record
 from .features import GraphTensFeatures
 from .heads.svm import calibrate, decisions, fit_svc
 from .heads.validated_svc import ValidatedSVC
-from .wl import WeisfeilerLehman
+from .weisfeiler_lehman import WeisfeilerLehman
 
 TABLE = "features"
 FAR = 1000  # between the random states of two draws: more than there are splits, which have one each

@@ -128,7 +128,7 @@ def test_missing_runs_are_said_to_be_missing(study_page):
     assert "Not run yet: 22 of 28 cells of the ablation with the code's settings" in text
     assert "1 cell has one seed only" in text
     assert text.count("not run yet") >= 23
-    assert "authors' single runs were not at hand" in text
+    assert "authors' single runs were not given" in text
 
 
 def test_without_any_record_the_page_claims_nothing():

@@ -26,7 +26,7 @@ def classify(
         str, typer.Option(help="features: random walk features; wl: the Weisfeiler-Lehman kernel, a baseline; or both.")
     ] = "features",
     seeds: Annotated[str, typer.Option(help="Splits, as 0-9 or 0,3,5-7. A seed draws the split and the functionals.")] = "0-9",
-    folds: Annotated[int | None, typer.Option(min=3, max=1000, help="Cross-validation with so many folds instead of seeds.")] = None,
+    folds: Annotated[int | None, typer.Option(min=3, max=1000, help="Cross-validation with this many folds instead of seeds.")] = None,
     walk_length: WalkLength = None,
     degree: Degree = None,
     layers: Layers = None,

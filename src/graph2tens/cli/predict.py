@@ -30,7 +30,7 @@ def predict(
     threads: Threads = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print predictions as JSON, for a model of `train`.")] = False,
     smiles: Annotated[str | None, typer.Option(help="Molecules: the column of SMILES, found by its name if not given.")] = None,
-    measure_next: Annotated[int | None, typer.Option(min=1, help="Molecules: show so many to measure next.")] = None,
+    measure_next: Annotated[int | None, typer.Option(min=1, help="Molecules: show this many to measure next.")] = None,
     prefer: Annotated[str, typer.Option(help="Molecules to measure next: with high or low predictions, or uncertain ones.")] = "high",
     target: Annotated[str | None, typer.Option(help="Molecules to measure next: by which target, if there are several.")] = None,
 ) -> None:

@@ -36,7 +36,7 @@ def reproduce(
     ),
     jobs: Annotated[int, typer.Option(min=1, help="Processes that work at the same time.")] = 1,
     threads: Annotated[int | None, typer.Option(min=1, help="Threads of each process; by default the cores are shared out.")] = None,
-    epochs: Annotated[int | None, typer.Option(min=1, help="Try out: stop after so many epochs. Kept apart, in OUT/trials.")] = None,
+    epochs: Annotated[int | None, typer.Option(min=1, help="Try out: stop after this many epochs. Kept apart, in OUT/trials.")] = None,
     data_root: DataRoot = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be run, and stop.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the record of each finished run as a line of JSON.")] = False,

@@ -57,7 +57,7 @@ def apply(
     workers: Annotated[int | None, typer.Option(min=1, help="Processes on this machine; all cores if not given.")] = None,
     address: Annotated[str | None, typer.Option(help="Of a running Dask scheduler or Ray cluster.")] = None,
     half: Annotated[bool, typer.Option("--half", help="Numbers of 16 bits: half the space.")] = False,
-    rows_per_file: Annotated[int, typer.Option(min=1, help="Larger input files are done in parts of about so many graphs.")] = 2000,
+    rows_per_file: Annotated[int, typer.Option(min=1, help="Larger input files are done in parts of about this many graphs.")] = 2000,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first row that is not a graph.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Start although the features would not fit onto the disk.")] = False,
     as_json: AsJson = False,

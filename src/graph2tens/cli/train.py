@@ -49,7 +49,7 @@ def train(
     batch_size: Annotated[int | None, typer.Option(min=1, help="Graphs in a batch; fewer than 128 where there are few graphs.")] = None,
     learning_rate: Annotated[float | None, typer.Option(help="Of Adam; falls to 0 along a cosine in graph tasks.")] = None,
     l2: Annotated[float | None, typer.Option(help="Weight of the penalty on the tensor norms of the functionals.")] = None,
-    patience: Annotated[int | None, typer.Option(min=1, help="Stop after so many epochs without better validation loss.")] = None,
+    patience: Annotated[int | None, typer.Option(min=1, help="Stop after this many epochs without better validation loss.")] = None,
     width: Annotated[int | None, typer.Option(min=1, help="Functionals of each layer (and width of the network).")] = None,
     layers: Annotated[int | None, typer.Option(min=1, help="Number of layers.")] = None,
     walk_length: Annotated[int | None, typer.Option(min=0, help="Steps of the walker in each layer: how far a node looks.")] = None,
@@ -61,7 +61,7 @@ def train(
             "--edges/--no-edges", show_default="if there are any", help="Read labels and attributes of edges (G2TN and G2TAN), or not."
         ),
     ] = None,
-    khop: Annotated[int, typer.Option(min=0, help="Citation graphs: keep labelled nodes more than so many hops apart.")] = 0,
+    khop: Annotated[int, typer.Option(min=0, help="Citation graphs: keep labelled nodes more than this many hops apart.")] = 0,
     data_root: DataRoot = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     devices: Annotated[int, typer.Option(min=1, help="Devices, one process per device, that share every batch.")] = 1,

@@ -48,7 +48,7 @@ def read_tu_folder(folder: Path, name: str | None = None, encoding: Encoding | N
 
     Args:
         folder: holds the files listed at the top of this module.
-        name: NAME in their names; by default whatever stands before ``_A.txt``.
+        name: NAME in their names; by default what stands before ``_A.txt``.
         encoding: that of the data a model was trained on. Columns and classes then follow it: labels it does not know have no
             indicator, and the file of graph labels may be missing.
     """

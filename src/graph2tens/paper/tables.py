@@ -110,7 +110,7 @@ def plan(
 
     Other systems than the paper's own are run if `models` names them, or has ``rivals`` for all of them.
 
-    With `epochs` runs are trials: they stop after so many epochs and are kept apart from full ones.
+    With `epochs` runs are trials: they stop after this many epochs and are kept apart from full ones.
     """
     if table not in TABLES:
         raise ValueError(f"`table` must be one of {', '.join(TABLES)} (got {table!r}).")

@@ -70,7 +70,7 @@ class GraphTensFeatures(GraphInput, TransformerMixin, BaseEstimator):  # type: i
     Attributes:
         encoder_: how nodes are described, fixed by the training graphs.
         edge_nodes_: how edges become nodes, or None.
-        column_groups_: (columns, weight) pairs for whoever measures distances, or None.
+        column_groups_: (columns, weight) pairs for measuring distances, or None.
         settings_: the arguments at the time of :meth:`fit`.
         layers_: the random functionals, a list of :class:`~graph2tens.sklearn.random_features.Layer`.
         n_features_out_: number of columns.
@@ -217,7 +217,7 @@ class GraphTensFeatures(GraphInput, TransformerMixin, BaseEstimator):  # type: i
     def _transform_batch(self, graphs: Sequence[OneGraph], first: int) -> Singles:
         """Features of some graphs, of which `first` is the number of the first in `X`."""
         graphs = self._divided(graphs, first, self.encoder_.labels)
-        with np.errstate(over="ignore", invalid="ignore"):  # said below, with the number of the graph
+        with np.errstate(over="ignore", invalid="ignore"):  # raised below, with the number of the graph
             table = self._compute(graphs, first)
         finite = np.isfinite(table).all(axis=1)
         if not finite.all():

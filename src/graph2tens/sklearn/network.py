@@ -115,7 +115,7 @@ class GraphNetwork(GraphInput, BaseEstimator):  # type: ignore[misc]
         )
 
     def _settle(self, count: int, validated: bool) -> None:
-        """What ``"auto"`` means for so many graphs; graphs to validate by that the caller gives are used."""
+        """What ``"auto"`` means for this number of graphs; validation graphs that the caller gives are used."""
         for name in ("batch_size", "patience"):
             if isinstance(getattr(self, name), str) and getattr(self, name) != "auto":
                 raise ValueError(f"`{name}` must be a number or 'auto' (got {getattr(self, name)!r}).")

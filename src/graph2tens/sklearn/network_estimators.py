@@ -31,7 +31,7 @@ class G2TNClassifier(ClassifierMixin, GraphNetwork):  # type: ignore[misc]
         dropout: after every layer.
         network_options: further keywords of the network.
         epochs: passes over the training graphs, at most.
-        batch_size: graphs of a step; ``"auto"``: 128, and below 1,000 graphs so few that an epoch has 8 steps, at least 8 graphs.
+        batch_size: graphs of a step; ``"auto"``: 128; below 1,000 graphs an eighth of them, at least 8, so that an epoch has 8 steps.
         learning_rate: of the first step; it falls to 0 along a cosine.
         l2: weight of the tensor-norm penalty.
         patience: epochs without a better validation loss after which training stops; the best weights are kept. None trains to the

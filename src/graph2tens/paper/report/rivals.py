@@ -133,7 +133,7 @@ def contests(study: Study) -> list[Contest]:
 
 def _own(study: Study, where: Field) -> dict[str, CellResult]:
     """The paper's models. On the text's split they have all other settings as in their authors' code, the stronger ones, where such runs
-    are at hand; those with the text's settings stand beside them."""
+    are known; those with the text's settings stand beside them."""
     found: dict[str, CellResult | None] = {}
     for model in MODELS:
         plain = study.result(Cell(where.table, where.dataset, model, "base", where.khop, where.protocol))

@@ -70,7 +70,7 @@ def outcome(study: Study, protocol: str) -> str:
 
 
 def same_seeds(results: Sequence[CellResult]) -> str:
-    """The sharper comparison, with the authors' own runs of the same seeds, in a sentence; empty where their runs are not at hand."""
+    """The sharper comparison, with the authors' own runs of the same seeds, in a sentence; empty where their runs are not given."""
     pairs = [(result, result.same_seed) for result in results if result.same_seed is not None and result.cell.protocol == "authors"]
     if len(pairs) < 2:
         return ""

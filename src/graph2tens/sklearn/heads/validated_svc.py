@@ -21,7 +21,7 @@ from .svm import Fold, choose, decisions, fit_svc, probabilities
 
 FEW = 1000  # rows below which the internal validation uses every row once
 FOLDS = 5
-VERY_FEW, REPEATS = 400, 3  # below so many rows the choice depends on which rows share a fold: several divisions are averaged
+VERY_FEW, REPEATS = 400, 3  # below this many rows the choice depends on which rows share a fold: several divisions are averaged
 
 
 @dataclass(eq=False, repr=False)

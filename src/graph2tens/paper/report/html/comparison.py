@@ -121,7 +121,7 @@ def seeds(study: Study) -> Element:
         [h("span", "○", class_="authors"), " one run of the authors; "] if study.with_authors else None,
         [h("span", "◆", class_="paper"), " the paper's mean, with one standard deviation either side. "],
         "Panels of the same dataset share their axis.",
-        None if study.with_authors else " The authors' single runs were not at hand (option --authors-runs).",
+        None if study.with_authors else " The authors' single runs were not given (option --authors-runs).",
         class_="legend",
     )
     compared, others = split_by(shown, lambda result: result.published is not None)

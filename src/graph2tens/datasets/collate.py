@@ -99,7 +99,7 @@ class CollatedGraphs:
         batch = torch.from_numpy(graph_of)
         walk = RandomWalk(
             num_nodes=nodes.size,
-            row_ptr=_closed(self._row_start.take(nodes) - entry_shift_of_node, entries.size),
+            row_ptr=torch.from_numpy(np.append(self._row_start.take(nodes) - entry_shift_of_node, entries.size)),
             col=torch.from_numpy(self._col.take(entries) - node_shift_of_entry),
             probabilities=torch.from_numpy(self._probabilities.take(entries)),
             edge_position=torch.from_numpy(self._edge_position.take(edges) - entry_shift[edge_graph]),
@@ -126,11 +126,6 @@ def _edge_weights(graphs: Sequence[Data]) -> Tensor | None:
     if all(graph.edge_weight is None for graph in graphs):
         return None
     return torch.cat([torch.ones(graph.edge_index.size(1)) if graph.edge_weight is None else graph.edge_weight for graph in graphs])
-
-
-def _closed(starts: Integers, end: int) -> Tensor:
-    """A CSR pointer from the starts of its rows."""
-    return torch.from_numpy(np.append(starts, end))
 
 
 def _ranges(pointer: Integers, index: Integers) -> tuple[Integers, Integers, Integers]:

@@ -44,6 +44,11 @@ class Difference:
         return math.copysign(math.inf, self.points) if self.points else 0.0
 
     @property
+    def reach(self) -> float:
+        """How far from zero a picture of it reaches, two standard errors either side."""
+        return abs(self.points) + AGREEMENT * self.standard_error
+
+    @property
     def agrees(self) -> bool:
         """Whether chance alone easily makes such a difference: at most two standard errors."""
         return abs(self.in_standard_errors) <= AGREEMENT

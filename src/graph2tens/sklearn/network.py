@@ -80,7 +80,10 @@ class GraphNetwork(GraphInput, BaseEstimator):  # type: ignore[misc]
             self.network_ = self._network(outputs)
             parts = Split(train, validation, validation)
             task = _TaskWithTargets(y, dataset, parts, scaler, self.batch_size_, self.network_, fabric.device, objective)
-            state = fit(fabric, self.network_, task, self._training(), seed=seed, on_epoch=partial(self._report, objective.metric))
+            training = Training(
+                epochs=self.epochs, batch_size=self.batch_size_, learning_rate=self.learning_rate, l2=self.l2, patience=self.patience_
+            )
+            state = fit(fabric, self.network_, task, training, seed=seed, on_epoch=partial(self._report, objective.metric))
         self.network_ = self.network_.cpu().eval()
         self.history_, self.n_iter_, self.best_epoch_ = state.history, state.epoch, state.best_epoch
 
@@ -107,11 +110,6 @@ class GraphNetwork(GraphInput, BaseEstimator):  # type: ignore[misc]
             walk_length=self.walk_length,
             degree=self.degree,
             **(self.network_options or {}),
-        )
-
-    def _training(self) -> Training:
-        return Training(
-            epochs=self.epochs, batch_size=self.batch_size_, learning_rate=self.learning_rate, l2=self.l2, patience=self.patience_
         )
 
     def _settle(self, count: int, validated: bool) -> None:

@@ -66,8 +66,12 @@ class G2TNClassifier(ClassifierMixin, GraphNetwork):  # type: ignore[misc]
             warn_of_rare(labels)
             width = labels.shape[1]
             self.classes_: Any = [np.array([0, 1])] * width
-            more = None if held_out is None else (held_out[0], _labels(y_val, len(held_out[0]), width))
-            self._train(*_known(graphs, labels), width, SeveralLabels(), None if more is None else _known(*more))
+            held = None
+            if held_out is not None:
+                aim = check_labels(y_val, len(held_out[0]), "y_val", least=0)
+                _check_width(aim, width, "labels")
+                held = _known(held_out[0], aim)
+            self._train(*_known(graphs, labels), width, SeveralLabels(), held)
             return self
         answers = check_targets(y, len(graphs))
         warn_of_rare(answers)
@@ -170,12 +174,6 @@ def _known(graphs: list[OneGraph], table: Matrix) -> tuple[list[OneGraph], torch
     if not some.size:
         raise ValueError("`y_val` must hold at least one known answer (got NaN alone).")
     return [graphs[place] for place in some], torch.from_numpy(table[some]).float()
-
-
-def _labels(y: Any, count: int, width: int) -> Matrix:
-    labels = check_labels(y, count, "y_val", least=0)
-    _check_width(labels, width, "labels")
-    return labels
 
 
 def _check_width(table: Matrix, width: int, what: str) -> None:

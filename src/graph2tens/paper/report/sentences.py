@@ -32,7 +32,9 @@ def headline(study: Study) -> str:
     if few:
         data = listing(in_order(result.cell.dataset for result in few))
         text += f"What is said of {data} rests on {_span(len(result.runs) for result in few)} seeds. "
-    if absent := _without_runs(study):
+    begun = {result.cell.table for result in study.cells if result.runs}
+    listed = {result.cell.table for result in study.cells}
+    if absent := [table.name for key, table in TABLES.items() if key in listed - begun]:
         text += f"Not run: {listing(absent)}. "
     return text.strip()
 
@@ -40,12 +42,6 @@ def headline(study: Study) -> str:
 def _span(numbers: Iterable[int]) -> str:
     least, most = min(found := list(numbers)), max(found)
     return str(least) if least == most else f"{least} to {most}"
-
-
-def _without_runs(study: Study) -> list[str]:
-    """Tables of the paper of which no cell was run with any settings."""
-    begun = {result.cell.table for result in study.cells if result.runs}
-    return [table.name for key, table in TABLES.items() if key not in begun and any(r.cell.table == key for r in study.cells)]
 
 
 def outcome(study: Study, protocol: str) -> str:

@@ -62,7 +62,8 @@ class Method:
     @cached_property
     def test_size(self) -> list[int]:
         """Examples in a test part: one number, or the least and the largest."""
-        sizes = sorted({size for run in self.runs if (size := _size(run, "test"))})
+        known = (run.judged.get("sizes") for run in self.runs)
+        sizes = sorted({size for one in known if isinstance(one, Mapping) and isinstance(size := one.get("test"), int) and size > 0})
         return sizes[:1] + sizes[-1:] if len(sizes) > 1 else sizes
 
     @cached_property
@@ -195,12 +196,6 @@ def _name(mine: Mapping[str, str], alike: Sequence[Mapping[str, str]]) -> str:
 
 def _key(run: Record) -> Key:
     return str(run.judged.get("test_part") or ""), run.seed
-
-
-def _size(run: Record, part: str) -> int | None:
-    sizes = run.judged.get("sizes")
-    found = sizes.get(part) if isinstance(sizes, Mapping) else None
-    return found if isinstance(found, int) and found > 0 else None
 
 
 def _confusion(run: Record) -> tuple[tuple[str, ...], Confusion] | None:

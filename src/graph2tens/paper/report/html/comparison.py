@@ -11,7 +11,6 @@ from ....report import words
 from ....report.charts import widen
 from ....report.layout import figure, folded, group, guide, section, side_by_side
 from ....report.markup import Child, fragment, h
-from ....report.statistics import AGREEMENT
 from ....report.tables import table
 from ...variants import DEPARTURES, MEANINGS
 from .. import naming, sentences
@@ -129,15 +128,10 @@ def seeds(study: Study) -> Element:
     return section("seeds", "Accuracy by seed", legend, strips(compared), rest)
 
 
-def _reach(effects: Sequence[Effect]) -> float:
-    gaps = [gap for effect in effects for gap in (effect.ours, effect.paper) if gap is not None]
-    return max((abs(gap.points) + AGREEMENT * gap.standard_error for gap in gaps), default=1.0) * 1.02
-
-
 def _forests(effects: Sequence[Effect], title: str, names: Mapping[str, str] | None = None) -> Element:
     """One picture for each dataset and model, all on the same axis."""
     figures = []
-    reach = _reach(effects)
+    reach = 1.02 * max((gap.reach for effect in effects for gap in (effect.ours, effect.paper) if gap is not None), default=1.0)
     for (protocol, data, model), found in groupby(effects, key=lambda e: (e.cell.protocol, naming.data_name(e.cell), e.cell.model)):
         some = list(found)
         caption = h("figcaption", h("strong", f"{model}, {data}"), " ", h("span", naming.settings(protocol), class_="detail"))

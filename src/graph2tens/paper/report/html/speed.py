@@ -16,6 +16,7 @@ from ....report.tables import Column, table
 
 Measurement = Mapping[str, Any]
 Task = tuple[str, Mapping[str, Measurement]]  # its name, and what was measured by the name of the contender
+SECONDS = ("seconds_fast", "seconds_reference")
 _KINDS = {
     "same answer": "The same answer, computed otherwise (answers were compared first)",
     "another layer": "Other layers that look as far, and compute something else",
@@ -49,7 +50,7 @@ def speed(benchmarks: Sequence[Measurement]) -> list[Element]:
     parts = [h("p", told, class_="legend")]
     shown = []
     for kind, caption in _KINDS.items():
-        mine = [row for row in rows if row.get("kind") == kind and _is_timed(row)]
+        mine = [row for row in rows if row.get("kind") == kind and all(isinstance(row.get(key), int | float) for key in SECONDS)]
         shown += mine
         if mine:
             parts.append(_contenders(caption, mine))
@@ -90,10 +91,6 @@ def _yardsticks(rows: Sequence[Measurement]) -> Element:
         Column("The yardstick", lambda row: words.flat(row.get("reference"))),
     ]
     return table("Times that no code can undercut, goals, memory, and how time grows with the graph", columns, rows)
-
-
-def _is_timed(row: Measurement) -> bool:
-    return all(isinstance(row.get(key), int | float) for key in ("seconds_fast", "seconds_reference"))
 
 
 def _number(row: Measurement, whose: str) -> float | None:

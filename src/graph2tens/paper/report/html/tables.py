@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element
 from ....report import words
 from ....report.charts import interval
 from ....report.markup import Child, h
-from ....report.statistics import AGREEMENT, Difference
+from ....report.statistics import Difference
 from ....report.tables import Column, gap_column, mean_column, number_column, table
 from ....training.records import Record
 from ...protocols import DATASETS, PROTOCOLS
@@ -61,7 +61,7 @@ def verdict_badge(result: CellResult, *, in_full: bool = False) -> Element:
 def cell_columns(results: Sequence[CellResult]) -> list[Column[CellResult]]:
     """Columns of a table of cells; those that would be empty throughout are left out."""
     gaps = [result.difference for result in results if result.difference is not None]
-    reach = max((abs(gap.points) + AGREEMENT * gap.standard_error for gap in gaps), default=1.0)
+    reach = max((gap.reach for gap in gaps), default=1.0)
     settings = "; ".join(f"{protocol.setting}: {protocol.meaning}" for _, protocol in sorted(PROTOCOLS.items()))
 
     def difference(gap: Difference) -> Child:

@@ -134,9 +134,9 @@ def _kind(column: Sequence[str]) -> str:
 
 def _numbers(table: Table, name: str, report: list[str]) -> NDArray[np.float64]:
     values, problems = table.numbers(name)
-    report += [f"{table.unit} {line}: {why}; taken as unknown." for line, why in problems[:MOST_LISTED]]
-    if (more := len(problems) - MOST_LISTED) > 0:
-        report.append(f"... and {more} more entries of {name} that are not numbers.")
+    report += [f"{table.unit} {line}: {why}; taken as unknown." for line, why in problems[:10]]
+    if len(problems) > 10:
+        report.append(f"... and {len(problems) - 10} more entries of {name} that are no numbers.")
     usual = np.abs(values - np.nanmedian(values)) if np.isfinite(values).any() else values
     far = np.flatnonzero(usual > FAR * max(float(np.nanmedian(usual)), 1e-12 * float(np.nanmax(np.abs(values)))))
     if 0 < far.size <= values.size // 20:

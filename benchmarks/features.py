@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 
 import graph2tens as g2t
 from graph2tens.datasets import DataError, load
-from graph2tens.sklearn import GraphTensFeatures, GraphTensKernel, compiled
+from graph2tens.sklearn import GraphTensFeatures, GraphTensKernel, feature_loops
 from graph2tens.sklearn.evaluate import evaluate
 from graph2tens.sklearn.inputs import OneGraph
 from graph2tens.training.provenance import commit, machine, versions
@@ -106,12 +106,12 @@ def product_speed(repeat: int) -> dict[str, float]:
     rng = np.random.default_rng(0)
     x, vectors = rng.standard_normal((2048, 256), dtype=np.float32), rng.standard_normal((256, 768), dtype=np.float32)
     out = np.empty((2048, 768), dtype=np.float32)
-    compiled.project(x, vectors, out)
+    feature_loops.project(x, vectors, out)
     np.testing.assert_allclose(out, x @ vectors, atol=1e-3)
     work = 2 * x.size * vectors.shape[1] / 1e9
     with threadpool_limits(1):
         found = {
-            "ours": work / best(lambda: compiled.project(x, vectors, out), 10 * repeat),
+            "ours": work / best(lambda: feature_loops.project(x, vectors, out), 10 * repeat),
             "numpy": work / best(lambda: x @ vectors, 10 * repeat),
         }
     print("product of (2048, 256) and (256, 768), one core: ours {ours:.0f}, NumPy {numpy:.0f} GFlop/s".format(**found))

@@ -19,14 +19,14 @@ from graph2tens.molecules.answers import ranked
 from graph2tens.molecules.data import measured, read_molecules
 from graph2tens.molecules.drawing import explained_picture
 from graph2tens.molecules.model import MoleculeModel, cross_validate, molecule_features
-from graph2tens.molecules.samples import PROPERTY, write_samples
 from graph2tens.molecules.tables import read_table
+
+EVERYDAY = Path(__file__).with_name("everyday_molecules.csv")
 
 
 def two_files(folder: Path) -> tuple[Path, Path]:
-    """The embedded molecules as a file of measured ones and a file of candidates."""
-    write_samples(folder / "all.csv")
-    with (folder / "all.csv").open(newline="") as stream:
+    """The everyday molecules as a file of measured ones and a file of candidates."""
+    with EVERYDAY.open(newline="") as stream:
         header, *rows = csv.reader(stream)
     for name, chosen in (("measured.csv", [row for k, row in enumerate(rows) if k % 3]), ("candidates.csv", rows[::3])):
         with (folder / name).open("w", newline="") as stream:
@@ -36,8 +36,8 @@ def two_files(folder: Path) -> tuple[Path, Path]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--csv", type=Path, help="measured molecules, by default the embedded ones")
-    parser.add_argument("--target", default=PROPERTY)
+    parser.add_argument("--csv", type=Path, help="measured molecules, by default the everyday ones")
+    parser.add_argument("--target", default="polar_area")
     parser.add_argument("--candidates", type=Path)
     parser.add_argument("--out", type=Path, default=Path("molecules"))
     parser.add_argument("--layers", type=int, default=6)

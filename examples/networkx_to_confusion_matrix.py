@@ -3,7 +3,7 @@
     python examples/networkx_to_confusion_matrix.py                                       # random networks of four families
     python examples/networkx_to_confusion_matrix.py --edges edges.csv --classes classes.csv
 
-edges.csv    one edge a line, with the columns graph, source, target; nodes may have any names
+edges.csv    one edge per line, with the columns graph, source, target; nodes may have any names
 classes.csv  one graph a line, with the columns graph, class
 
 Needs matplotlib: pip install 'graph2tens[plot]'

@@ -8,7 +8,7 @@ import random
 from pathlib import Path
 from typing import Any
 
-from graph2tens.paper.numbers import PUBLISHED, Published
+from graph2tens.paper.published import PUBLISHED, Published
 
 MACHINE = {"processor": "Sample Processor 1", "cores": 2, "device": "cpu"}
 
@@ -108,7 +108,7 @@ BENCHMARKS = [
 
 
 def own_records() -> list[dict[str, Any]]:
-    """Three methods on data of one's own: two judged on the same three test parts, the third on folds."""
+    """Three methods on the user's own data: two judged on the same three test parts, the third on folds."""
     judged = {"fingerprint": "f00d", "sizes": {"train": 160, "validation": 20, "test": 20}, "majority": 0.55, "class_names": ["no", "yes"]}
 
     def one(model: str, seed: int, right: float, table: str = "train", part: str = "") -> dict[str, Any]:

@@ -21,6 +21,7 @@ ORDER = [
     "checks",
     "algebra",
     "walks",
+    "sampling",
     "subdivision",
     "sequences",
     "operators",

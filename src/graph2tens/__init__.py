@@ -8,9 +8,9 @@ from .lazy import on_first_use
 if TYPE_CHECKING:  # what type checkers and editors see; the same names are imported on first use, below
     from .algebra import TensorAlgebra as TensorAlgebra
     from .walks import RandomWalk as RandomWalk
-    from .walks import enumerate_walks as enumerate_walks
     from .walks import random_walk as random_walk
-    from .walks import sample_walks as sample_walks
+    from .sampling import enumerate_walks as enumerate_walks
+    from .sampling import sample_walks as sample_walks
     from .subdivision import Subdivision as Subdivision
     from .subdivision import subdivide as subdivide
     from .sequences import sequence_features as sequence_features
@@ -35,7 +35,8 @@ else:
         __name__,
         {
             "algebra": ["TensorAlgebra"],
-            "walks": ["RandomWalk", "enumerate_walks", "random_walk", "sample_walks"],
+            "walks": ["RandomWalk", "random_walk"],
+            "sampling": ["enumerate_walks", "sample_walks"],
             "subdivision": ["Subdivision", "subdivide"],
             "sequences": ["sequence_features"],
             "operators": ["TensorMatrix", "hypoelliptic_laplacian", "tensor_adjacency", "tensor_transition"],

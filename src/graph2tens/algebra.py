@@ -167,8 +167,7 @@ class TensorAlgebra:
     def norm(self, a: Tensor) -> Tensor:
         """The Hilbert norm ``sqrt(inner(a, a))``; shape (*)."""
         self._check_element(a)
-        norm: Tensor = torch.linalg.vector_norm(a, dim=-1)
-        return norm
+        return torch.linalg.vector_norm(a, dim=-1)
 
     def _split_scalar(self, a: Tensor) -> tuple[Tensor, Tensor]:
         """Level 0, and the rest of `a` with level 0 set to zero (nilpotent: its power M+1 vanishes)."""

@@ -1,7 +1,7 @@
 """What is read from files is checked against a type before anything uses it; an error names the file, the field and the repair.
 
 The types are the dataclasses that the files were written from, so what a file must hold is said in one place. Values are never coerced in
-JSON ("3" is no number), unknown fields are refused, and sizes are for the caller to compare with what it knows.
+JSON ("3" is not a number), unknown fields are refused, and sizes are for the caller to compare with what it knows.
 """
 
 from __future__ import annotations
@@ -23,19 +23,17 @@ def read_json(kind: type[T], path: Path, repair: str) -> T:
     """
     content = path.read_bytes()
     try:
-        made: T = TypeAdapter(kind).validate_json(content, strict=True)
+        return TypeAdapter(kind).validate_json(content, strict=True)
     except ValidationError as error:
         raise _told(error, path, repair) from None
-    return made
 
 
 def checked(kind: type[T], value: Any, path: Path, repair: str) -> T:
     """Plain values that were read from `path` by other means, as a `kind`."""
     try:
-        made: T = TypeAdapter(kind).validate_python(value)
+        return TypeAdapter(kind).validate_python(value)
     except ValidationError as error:
         raise _told(error, path, repair) from None
-    return made
 
 
 def _told(error: ValidationError, path: Path, repair: str) -> ValueError:

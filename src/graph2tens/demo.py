@@ -28,7 +28,7 @@ def main() -> None:
 
     table = Table(
         title=f"Vanillin: what a walk of {LENGTH} steps has seen, in expectation",
-        caption=f"exact: linear algebra over the tensor algebra\nsampled: {SAMPLES:,} walks an atom, ± one standard error",
+        caption=f"exact: linear algebra over the tensor algebra\nsampled: {SAMPLES:,} walks per atom, ± one standard error",
     )
     table.add_column("atom")
     # Entries of level 2 over the coordinates (time, oxygen). They differ because the order in which things are seen matters.

@@ -16,8 +16,9 @@ from torch import Tensor
 from .algebra import TensorAlgebra
 from .checks import check_batch, check_coefficients, check_fits, check_integer
 from .operators import check_attributes
+from .sampling import sample_walks
 from .sequences import Variant, product_of_factors
-from .walks import RandomWalk, check_one_head, sample_walks
+from .walks import RandomWalk, check_one_head
 
 _CHUNK_NUMBERS = 2**24  # lifted entries held at a time: large enough for full speed, 128 MiB in float64
 

@@ -1,11 +1,12 @@
-"""How everything the package writes is written: files and folders that appear whole or not at all, folders held by one process at a time.
+"""Writing: files and folders appear whole or not at all, and a folder is held by one process at a time.
 
-What is not finished has a name of its own, ``.NAME.xxxxxxxx.unfinished``, and is locked by its writer. So what a killed writer left can be
-distinguished from what another process is writing now: it can be locked, and the next writer of NAME removes it.
+What is not finished has a name of its own, ``.NAME.xxxxxxxx.unfinished``, and is locked by its writer. So what a killed writer left can
+be told from what another process is writing now: it can be locked, and the next writer of NAME removes it.
 """
 
 from __future__ import annotations
 
+import csv
 import fcntl
 import glob
 import io
@@ -13,7 +14,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -67,11 +68,11 @@ class _Unfinished:
     def finish(self) -> None:
         """Bring all to the disk."""
         with _naming(self.path):
-            if self.raw.failure is not None:  # and whoever wrote did not mind
+            if self.raw.failure is not None:  # which the caller did not notice
                 raise self.raw.failure
             self.stream.flush()
             os.fsync(self.stream.fileno())
-            os.chmod(self.name, self.path.stat().st_mode & 0o777 if self.path.exists() else 0o644)  # it was its owner's alone
+            os.chmod(self.name, self.path.stat().st_mode & 0o777 if self.path.exists() else 0o644)  # made readable by its owner alone
 
     def publish(self) -> None:
         """Put the file in its place."""
@@ -90,7 +91,7 @@ class _Unfinished:
         finally:
             Path(self.name).unlink(missing_ok=True)
         if self.raw.failure is not None and isinstance(error, Exception):
-            # Libraries that write to the stream have words of their own for it, as "enforce fail at inline_container.cc".
+            # Libraries that write to the stream raise errors of their own for it, as "enforce fail at inline_container.cc".
             if isinstance(error, OSError) and error.filename == str(self.path):
                 return
             raise OSError(self.raw.failure.errno, self.raw.failure.strerror, str(self.path)) from error
@@ -161,6 +162,13 @@ def as_json(value: Any) -> str:
     return json.dumps(value, indent=1, allow_nan=False) + "\n"
 
 
+def as_csv(rows: Iterable[Iterable[Any]]) -> str:
+    """Rows of cells as the text of a CSV file."""
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows(rows)
+    return text.getvalue()
+
+
 @contextmanager
 def making_folder(path: Place) -> Iterator[Path]:
     """A new folder to be filled, which is put at `path` when the block ends, and removed if that ends in an error."""
@@ -193,19 +201,19 @@ def remove_with_leftovers(path: Path) -> None:
 def remove_leftovers(path: Path) -> None:
     """Delete what processes that were killed while they wrote `path` left behind; not what another process is writing now."""
     for unfinished in path.parent.glob(f".{glob.escape(path.name[:LONGEST_NAME])}.????????{UNFINISHED}"):
-        with _lock_of_the_dead(unfinished) as dead:
-            if dead:
+        with _lock_of_ended_writer(unfinished) as ended:
+            if ended:
                 shutil.rmtree(unfinished, ignore_errors=True) if unfinished.is_dir() else unfinished.unlink(missing_ok=True)
 
 
 def is_leftover(unfinished: Path) -> bool:
     """Whether the writer of an unfinished file or folder is gone."""
-    with _lock_of_the_dead(unfinished) as dead:
-        return dead
+    with _lock_of_ended_writer(unfinished) as ended:
+        return ended
 
 
 @contextmanager
-def _lock_of_the_dead(unfinished: Path) -> Iterator[bool]:
+def _lock_of_ended_writer(unfinished: Path) -> Iterator[bool]:
     """Take the lock of an unfinished file or folder, which the kernel gives back when its writer ends; False if the writer is alive."""
     try:
         handle = os.open(unfinished, os.O_RDONLY)

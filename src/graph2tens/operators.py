@@ -13,8 +13,9 @@ from torch import Tensor
 
 from .algebra import TensorAlgebra
 from .checks import check_attribute_values, check_coefficients, check_edges, check_fits, check_floating, check_integer, check_weight
+from .sampling import expand_rows
 from .sequences import Variant
-from .walks import RandomWalk, check_one_head, expand_rows
+from .walks import RandomWalk, check_one_head, row_pointer
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +77,7 @@ class TensorMatrix:
 
     def _matmat(self, other: TensorMatrix) -> TensorMatrix:
         self._check_matrix(other)
-        counts = torch.bincount(other.index[0], minlength=self.num_nodes)
-        pointer = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+        pointer = row_pointer(torch.bincount(other.index[0], minlength=self.num_nodes))
         mine, theirs = expand_rows(pointer, self.index[1])
         check_fits(mine.numel() * self.algebra.size, "this product of matrices over H", "Apply the matrices to a vector one by one.")
         values = self.algebra.mul(self.values[mine], other.values[theirs])

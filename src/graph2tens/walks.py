@@ -1,4 +1,4 @@
-r"""Graph -> random walk: transition probabilities in CSR, sampled walks, enumerated walks.
+r"""Graph -> random walk: transition probabilities in CSR.
 
 Direction, stated once: **the walker steps from** ``edge_index[0]`` **to** ``edge_index[1]``, so node i reads from the nodes j that
 its out-edges point to. A node without out-edges stays put (:math:`P_{ii} = 1`), so rows of P always sum to 1.
@@ -18,17 +18,15 @@ from .checks import (
     check_batch,
     check_edges,
     check_floating,
-    check_integer,
     check_laziness,
-    check_tensor,
     check_walk,
     check_weight,
     transformed,
 )
 
 
-def for_keeps() -> AbstractContextManager[Any]:
-    """What a walk keeps must serve training later on, and tensors made in inference mode may not."""
+def outside_inference_mode() -> AbstractContextManager[Any]:
+    """For tensors that a walk keeps: they may be needed for training later, and tensors made in inference mode refuse that."""
     if torch.compiler.is_compiling() or not torch.is_inference_mode_enabled():
         return nullcontext()
     return torch.inference_mode(False)
@@ -89,33 +87,30 @@ class RandomWalk:
     @property
     def row(self) -> Tensor:
         """(E,), the node each entry steps from."""
-        row: Tensor = self.known("row", lambda: _rows(self.row_ptr, self.num_edges))
-        return row
+        return self.known("row", lambda: _rows(self.row_ptr, self.num_edges))
 
     @property
     def transpose(self) -> tuple[Tensor, Tensor, Tensor]:
         """CSR of the transposed pattern: (pointer, the node an entry comes from, its position in this walk's entries)."""
-        transpose: tuple[Tensor, Tensor, Tensor] = self.known("transpose", self._transpose)
-        return transpose
+        return self.known("transpose", self._transpose)
 
     @property
     def graphs(self) -> tuple[Tensor, int]:
         """The graph of each node (n,) and the number of graphs; all nodes are one graph where there is no `batch`."""
-        graphs: tuple[Tensor, int] = self.known("graphs", self._graphs)
-        return graphs
+        return self.known("graphs", self._graphs)
 
     def known(self, name: str, compute: Callable[[], Any]) -> Any:
         """A value that depends on pattern and batch alone, computed at its first use and kept with the walk."""
         if torch.compiler.is_compiling():
             return self.derived[name] if name in self.derived else compute()
         if name not in self.derived:
-            with for_keeps():
+            with outside_inference_mode():
                 self.derived[name] = compute()
         return self.derived[name]
 
     def _transpose(self) -> tuple[Tensor, Tensor, Tensor]:
         order = torch.argsort(self.col, stable=True)
-        return _pointer(torch.bincount(self.col, minlength=self.num_nodes)), self.row[order], order
+        return row_pointer(torch.bincount(self.col, minlength=self.num_nodes)), self.row[order], order
 
     def _graphs(self) -> tuple[Tensor, int]:
         if self.batch is None or self.batch.numel() == 0:
@@ -225,7 +220,7 @@ def random_walk(
     laziness = check_laziness(laziness)
     weight = None if edge_weight is None else check_weight(edge_weight, edge_index)
     batch = None if batch is None else check_batch(batch, n)
-    with for_keeps():  # a walk made in inference mode may be trained with later
+    with outside_inference_mode():  # a walk made in inference mode may be trained with later
         walk = _walk(edge_index, n, weight, laziness, None if batch is None else batch.clone())
     if batch is not None:
         _ = walk.graphs  # a batch that cuts through an edge is better refused here than where it is used
@@ -259,78 +254,7 @@ def _walk(edge_index: Tensor, n: int, weight: Tensor | None, laziness: float, ba
         staying = torch.full_like(total, laziness).masked_fill(degree == 0, 1.0)[loops]
         probability = (probability * (1 - laziness) if laziness else probability).index_add_(0, position[edges:], staying)
         position = position[:edges].clone()
-    return RandomWalk(n, _pointer(torch.bincount(row, minlength=n)), col, probability, position, batch)
-
-
-def sample_walks(walk: RandomWalk, start: Tensor, length: int, generator: torch.Generator | None = None) -> Tensor:
-    """Draw one walk of `length` steps from every node in `start`; vectorised over walks.
-
-    Shapes:
-        - **input:** start (S,) nodes, repeat a node for several walks from it
-        - **output:** (S, length + 1) nodes, ``start`` first
-    """
-    check_one_head(walk)
-    length = check_integer(length, "length", 0, " (the number of steps)")
-    start = _check_start(walk, start)
-    probabilities = _check_stochastic(walk)
-    running = torch.cat([probabilities.new_zeros(1), probabilities.cumsum(0)])
-    first, last = walk.row_ptr[:-1][walk.row], walk.row_ptr[1:][walk.row]
-    cumulative = (running[1:] - running[first]) / (running[last] - running[first])  # ends at exactly 1 in each row
-    halvings = int(walk.row_ptr.diff().max()).bit_length() if start.numel() else 0
-    steps = [start]
-    for _ in range(length):
-        here = steps[-1]
-        uniform = torch.rand(here.shape, generator=generator, dtype=torch.float64, device=walk.device)
-        # Bisection inside the row, for the first entry above the random number. One torch.searchsorted over all rows, told
-        # apart by adding their numbers, took up to twice as long and lost digits to those numbers.
-        low, high = walk.row_ptr[here], walk.row_ptr[here + 1] - 1
-        for _ in range(halvings):
-            middle = (low + high) // 2
-            above = cumulative[middle] > uniform
-            low, high = torch.where(above, low, middle + 1), torch.where(above, middle, high)
-        steps.append(walk.col[low])
-    return torch.stack(steps, dim=1)
-
-
-def enumerate_walks(walk: RandomWalk, length: int, max_walks: int = 10_000_000) -> tuple[Tensor, Tensor]:
-    """Every walk of `length` steps that has positive probability, from every node, with its probability given the start.
-
-    Shapes:
-        - **output:** nodes (W, length + 1), probabilities (W,)
-    """
-    check_one_head(walk)
-    length = check_integer(length, "length", 0, " (the number of steps)")
-    check_integer(max_walks, "max_walks", 1)
-    total = _count_walks(walk, length)
-    if total > max_walks:
-        raise ValueError(
-            f"there are {total:,.0f} walks of length {length}, more than `max_walks`={max_walks:,}; use `sample_walks` instead."
-        )
-    nodes = torch.arange(walk.num_nodes, device=walk.device).unsqueeze(1)
-    weight = torch.ones(walk.num_nodes, dtype=walk.probabilities.dtype, device=walk.device)
-    for _ in range(length):
-        parent, entry = expand_rows(walk.row_ptr, nodes[:, -1])
-        nodes = torch.cat([nodes[parent], walk.col[entry].unsqueeze(1)], dim=1)
-        weight = weight[parent] * walk.probabilities[entry]
-        possible = weight != 0
-        nodes, weight = nodes[possible], weight[possible]
-    return nodes, weight
-
-
-def expand_rows(row_ptr: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
-    """All entries of the given CSR rows: for each, the position in `rows` it belongs to and its position among the entries."""
-    counts = row_ptr[rows + 1] - row_ptr[rows]
-    owner = torch.repeat_interleave(torch.arange(rows.numel(), device=rows.device), counts)
-    first = row_ptr[rows] - (counts.cumsum(0) - counts)
-    return owner, torch.arange(owner.numel(), device=rows.device) + first[owner]
-
-
-def _count_walks(walk: RandomWalk, length: int) -> float:
-    counts = torch.ones(walk.num_nodes, dtype=torch.float64, device=walk.device)
-    present = (walk.probabilities.detach() != 0).double()
-    for _ in range(length):
-        counts = torch.zeros_like(counts).index_add(0, walk.row, present * counts[walk.col])
-    return float(counts.sum())
+    return RandomWalk(n, row_pointer(torch.bincount(row, minlength=n)), col, probability, position, batch)
 
 
 def _rows(row_ptr: Tensor, num_edges: int) -> Tensor:
@@ -338,7 +262,8 @@ def _rows(row_ptr: Tensor, num_edges: int) -> Tensor:
     return torch.repeat_interleave(nodes, row_ptr.diff(), output_size=num_edges)
 
 
-def _pointer(counts: Tensor) -> Tensor:
+def row_pointer(counts: Tensor) -> Tensor:
+    """(n + 1,) where each row of a CSR matrix starts, from the numbers of entries (n,)."""
     return torch.cat([counts.new_zeros(1), counts.cumsum(0)])
 
 
@@ -364,30 +289,6 @@ def _check_total(total: Tensor, degree: Tensor) -> None:
             f"`edge_weight` must have a positive sum at every node that has out-edges (got 0 at node {node}). "
             "Drop edges of weight 0; a node without out-edges stays put."
         )
-
-
-def _check_start(walk: RandomWalk, start: Tensor) -> Tensor:
-    check_tensor(start, "start", " of nodes, shape (S,)")
-    if start.dim() != 1 or start.is_floating_point() or start.is_complex() or start.dtype == torch.bool:
-        raise ValueError(f"`start` must be a vector of integers, one node for each walk (got shape {tuple(start.shape)}, {start.dtype}).")
-    if start.numel() and not (0 <= int(start.min()) <= int(start.max()) < walk.num_nodes):
-        wrong = int(start.min()) if int(start.min()) < 0 else int(start.max())
-        raise ValueError(f"`start` must hold nodes in [0, {walk.num_nodes}) (got {wrong}).")
-    return start.to(walk.device, torch.int64)
-
-
-def _check_stochastic(walk: RandomWalk) -> Tensor:
-    """The walk's probabilities in float64, after they were found to be such."""
-    probabilities = walk.probabilities.detach().double()
-    total = torch.zeros(walk.num_nodes, dtype=torch.float64, device=walk.device).index_add(0, walk.row, probabilities)
-    wrong = (total - 1).abs() > 1e-4  # float32 probabilities of a row of many thousands
-    if bool(wrong.any()) or bool((probabilities < 0).any()):
-        row = int(wrong.nonzero()[0]) if bool(wrong.any()) else int(walk.row[(probabilities < 0).nonzero()[0]])
-        raise ValueError(
-            f"`walk` must have probabilities, not negative and of sum 1 at every node, to be sampled (got the sum {float(total[row])} "
-            f"at node {row}). Were edges dropped, or are they free parameters?"
-        )
-    return probabilities
 
 
 def check_one_head(walk: RandomWalk) -> None:

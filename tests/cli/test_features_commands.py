@@ -219,8 +219,8 @@ def test_the_papers_numbers_stand_beside_ours_on_its_data(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["classify", "digits", "--method", "forest"], "none of features, wl, both"),
-        (["classify", "digits", "--pooling", "max"], "none of sqrt, sum, mean, both"),
+        (["classify", "digits", "--method", "forest"], "not one of features, wl, both"),
+        (["classify", "digits", "--pooling", "max"], "not one of sqrt, sum, mean, both"),
         (["classify", "digits", "--seeds", "ten"], "write seeds as"),
         (["features", "digits", "--out", "table.xlsx"], "must end in"),
     ],

@@ -62,7 +62,7 @@ def test_a_model_that_is_not_there_is_not_taken_for_one_of_train(tmp_path):
     for model in (tmp_path / "nowhere", tmp_path):
         result = CliRunner().invoke(app, ["predict", str(model), str(tmp_path / "new.csv")])
         assert result.exit_code == 1
-        assert f"{model} is no model" in result.stderr
+        assert f"{model} is not a model" in result.stderr
 
 
 def test_data_whose_columns_mean_other_things_is_refused_however_many_there_are(trained, tmp_path):

@@ -82,7 +82,7 @@ def test_a_single_run_from_its_file(results):
         (["results", "--authors-runs", "nowhere.csv"], "nowhere.csv"),
         (["results", "--benchmarks", "plain.md"], "is not JSON"),
         (["results", "--benchmarks", "nowhere.json"], "--benchmarks nowhere.json"),
-        (["results", "--readme", "nowhere.md"], "`nowhere.md` is no file"),
+        (["results", "--readme", "nowhere.md"], "`nowhere.md` is not a file"),
     ],
 )
 def test_a_users_error_is_one_line_and_writes_nothing(results, arguments, message):

@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from pydantic import TypeAdapter
 from tu_folders import SMALL, write_tu
 from typer.testing import CliRunner
 
@@ -46,7 +48,7 @@ def test_every_edge_is_a_node_between_its_ends(tmp_path: Path):
     assert (divided.x[3:, 2:].sum(1) == 1).all()
     assert (data.labels == plain.labels).all()
     assert data.encoding.column_names + data.encoding.edge_column_names == ["label=3", "label=7", "edge_label=1", "edge_label=2"]
-    assert Encoding.from_dict(json.loads(json.dumps(data.encoding.to_dict()))) == data.encoding
+    assert TypeAdapter(Encoding).validate_json(json.dumps(asdict(data.encoding)), strict=True) == data.encoding
 
 
 def test_directed_graphs_keep_their_directions(tmp_path: Path):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 import warnings
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 from tu_folders import SMALL, spoilt, write_tu
 
 from graph2tens.datasets import DataError, Encoding, load
@@ -233,7 +236,7 @@ class TestOtherFilesEncodedLikeTheTrainingData:
         assert dataset.labels.tolist() == [2, 0, 2, 0, 2, 0]
 
     def test_it_survives_json(self):
-        assert Encoding.from_dict(self.encoding.to_dict()) == self.encoding
+        assert TypeAdapter(Encoding).validate_json(json.dumps(asdict(self.encoding)), strict=True) == self.encoding
 
     def test_unknown_labels_have_no_indicator(self, tmp_path):
         with pytest.warns(UserWarning, match="labels 4 do not occur in the training data"):
@@ -247,7 +250,7 @@ class TestOtherFilesEncodedLikeTheTrainingData:
             _ = dataset.labels
 
     def test_what_does_not_fit_is_refused(self, tmp_path):
-        with pytest.raises(DataError, match=r"TOY_graph_labels.txt:3: class 8 is none of the classes the model knows \(-1, 0, 1\)"):
+        with pytest.raises(DataError, match=r"TOY_graph_labels.txt:3: class 8 is not one of the classes the model knows \(-1, 0, 1\)"):
             load(write_tu(tmp_path / "class", **spoilt("graph_labels", 3, "8")), encoding=self.encoding)
         with pytest.raises(DataError, match=r"TOY_node_labels.txt: 1 labels per node expected, .* \(got 0\)"):
             load(write_tu(tmp_path / "labels", node_labels=None), encoding=self.encoding)

@@ -27,8 +27,7 @@ def test_a_layer_is_low_rank_features_normalised(graph, length, degree, variant,
     x = rng.normal(size=(graph.n, 3)).astype(np.float32)
     sizes = {"degree": degree, "rank": 6, "waves": 5, "frequency": (1.0, 4.0)}
     layers = draw_layers(int(rng.integers(99)), 1, 3, **sizes, time=variant["time"], size=1.5)
-    found = []
-    apply_layers(layers, x, Walks.of([one], laziness), length=length, **variant, collect=lambda _, f, w: found.append((f, w)))
+    ((outputs, waves),) = apply_layers(layers, x, Walks.of([one], laziness), length=length, **variant)
     walk = g2t.random_walk(torch.tensor(graph.edges.T), graph.n, torch.tensor(weights), laziness)
     components = torch.tensor(layers[0].components).double()
     exact = g2t.low_rank_features(torch.tensor(x).double(), walk, components, length=length, **variant, backend="reference")
@@ -37,7 +36,6 @@ def test_a_layer_is_low_rank_features_normalised(graph, length, degree, variant,
     size = exact.abs().amax(2, keepdim=True)
     stable = (spread > 1e-3 * size).expand_as(expected).flatten(1)  # a spread of rounding errors is noise in both
     expected = torch.where(spread > 0, expected / spread, 0).flatten(1)
-    ((outputs, waves),) = found
     np.testing.assert_allclose(outputs[stable.numpy()], expected[stable].numpy(), atol=2e-3)
     turns = outputs @ layers[0].frequencies + layers[0].phases
     np.testing.assert_allclose(waves, np.cos(2 * np.pi * turns), atol=1e-4)
@@ -52,9 +50,8 @@ def test_many_functionals_share_the_channels_of_the_layer_before():
     assert sorted(np.concatenate(layers[1].inputs)) == list(range(600))
     assert (np.count_nonzero(layers[1].components, axis=1) == 200).all()
     assert (np.count_nonzero(layers[1].frequencies, axis=0) == 200).all()
-    found = []
     options = {"length": 2, "increments": True, "zero_start": True, "time": False}
-    apply_layers(layers, x, Walks.of([one], 0.0), **options, collect=lambda _, f, w: found.append((f, w)))
+    found = list(apply_layers(layers, x, Walks.of([one], 0.0), **options))
     walk = g2t.random_walk(torch.tensor(one.edges), 6)
     raw = g2t.low_rank_features(torch.tensor(found[0][0]), walk, torch.tensor(layers[1].components), length=2)
     expected = (raw - raw.mean(2, keepdim=True)) / raw.std(2, keepdim=True, correction=0)

@@ -228,10 +228,10 @@ def test_many_graphs_take_landmarks_and_the_table_of_features_never_exists(monke
     sizes = []
     transform = GraphTensFeatures.transform
     monkeypatch.setattr(GraphTensFeatures, "transform", lambda self, X: sizes.append(len(X)) or transform(self, X))
-    monkeypatch.setattr("graph2tens.sklearn.base.EXACT", 50)
-    monkeypatch.setattr("graph2tens.sklearn.base.LANDMARKS", 10)
-    monkeypatch.setattr("graph2tens.sklearn.base.GRAPHS", 16)
-    monkeypatch.setattr("graph2tens.sklearn.base.FIRST", 24)
+    monkeypatch.setattr("graph2tens.sklearn.with_features.EXACT", 50)
+    monkeypatch.setattr("graph2tens.sklearn.with_features.LANDMARKS", 10)
+    monkeypatch.setattr("graph2tens.sklearn.with_features.GRAPHS", 16)
+    monkeypatch.setattr("graph2tens.sklearn.with_features.FIRST", 24)
     numbers = [len(graph) for graph in graphs]
     for estimator, y in ((GraphTensClassifier(FEATURES, random_state=0), kinds), (GraphTensRegressor(FEATURES, random_state=0), numbers)):
         sizes.clear()

@@ -6,6 +6,7 @@ import csv
 
 import numpy as np
 import pytest
+from everyday_molecules import SMILES
 from scipy.special import logit
 from typer.testing import CliRunner
 
@@ -17,14 +18,13 @@ from graph2tens.molecules.data import measured, read_molecules
 from graph2tens.molecules.estimate import auroc, forest
 from graph2tens.molecules.explain import shares
 from graph2tens.molecules.model import MoleculeModel, cross_validate, encoded, molecule_features
-from graph2tens.molecules.samples import SAMPLES
 from graph2tens.molecules.tables import read_table
 
 SMALL = {"n_layers": 3, "n_functionals": 16, "n_waves": 32}
 CLASSIFIED = "smiles,acid,kind,aromatic\n" + "".join(
     f"{smiles},{int('C(=O)O' in smiles)},{'ring' if '1' in smiles else 'chain' if len(smiles) > 4 else 'small'},"
     f"{'' if place % 5 == 0 else int('c1' in smiles)}\n"
-    for place, smiles in enumerate(SAMPLES.values())
+    for place, smiles in enumerate(SMILES.values())
 )
 
 
@@ -115,7 +115,7 @@ def rows(path):
 
 def test_scaffold_split_and_classes(tmp_path, monkeypatch):
     monkeypatch.setattr(models, "molecule_features", lambda: molecule_features(**SMALL))
-    folder, lines = tmp_path, [f"x,{smiles}" for smiles in SAMPLES.values()]
+    folder, lines = tmp_path, [f"x,{smiles}" for smiles in SMILES.values()]
     (folder / "classes.csv").write_text("smiles,acid\n" + "".join(f"{line.split(',')[1]},{int('C(=O)O' in line)}\n" for line in lines))
     result = call("fit", folder / "classes.csv", "--target", "acid", "--split", "scaffold", "--out", folder / "acids")
     assert result.exit_code == 0, result.output

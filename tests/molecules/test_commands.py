@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import csv
+import shutil
 import subprocess
 import sys
 
 import pytest
+from everyday_molecules import FILE, PROPERTY
 from typer.testing import CliRunner
 
 from graph2tens.cli import app
 from graph2tens.molecules import model as models
-from graph2tens.molecules.samples import PROPERTY, write_samples
 
 
 def call(*arguments):
@@ -31,7 +32,7 @@ def small():
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("commands")
-    write_samples(folder / "samples.csv")
+    shutil.copy(FILE, folder / "samples.csv")
     with (folder / "samples.csv").open("a") as stream:
         stream.write("slip,C(C)(C)(C)(C)C,1\nnothing,,2\nunknown,CCCCCCCCC,\n")
     return folder
@@ -99,10 +100,10 @@ def test_explain_draws_one_molecule_or_a_page(fitted, folder):
         (("fit", "none.csv", "--target", "y", "--out", "x"), 1, "there is no file"),
         (("fit", "samples.csv", "--target", PROPERTY, "--out", "model"), 1, "or say --overwrite"),
         (("fit", "samples.csv", "--target", PROPERTY, "--out", "samples.csv"), 1, "--out must be a folder"),
-        (("fit", "samples.csv", "--target", PROPERTY, "--out", "x", "--split", "time"), 2, "none of random, scaffold"),
+        (("fit", "samples.csv", "--target", PROPERTY, "--out", "x", "--split", "time"), 2, "not one of random, scaffold"),
         (("predict", "model", "none.csv"), 1, "there is no file"),
         (("predict", "model"), 2, "for a file of molecules"),
-        (("predict", "model", "samples.csv", "--measure-next", 3, "--prefer", "best"), 2, "none of high, low, uncertain"),
+        (("predict", "model", "samples.csv", "--measure-next", 3, "--prefer", "best"), 2, "not one of high, low, uncertain"),
         (("explain", "model", "nonsense", "--out", "x.svg"), 1, "no readable molecule"),
         (("explain", "model", "CC", "CCC", "--out", "x.svg"), 1, "Did you mean an .html page?"),
         (("explain", "model", "CC", "--out", "x.png"), 1, "must end in .svg or .html"),

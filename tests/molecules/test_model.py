@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from everyday_molecules import FILE, PROPERTY, SMILES
 
 from graph2tens.molecules import from_smiles
 from graph2tens.molecules.answers import ranked, tabulate, write
@@ -13,7 +14,6 @@ from graph2tens.molecules.data import measured, read_molecules
 from graph2tens.molecules.explain import shares
 from graph2tens.molecules.model import MoleculeModel, cross_validate, molecule_features
 from graph2tens.molecules.novelty import Familiarity
-from graph2tens.molecules.samples import PROPERTY, SAMPLES, write_samples
 from graph2tens.molecules.tables import read_table
 
 SMALL = {"n_layers": 3, "n_functionals": 16, "n_waves": 32}
@@ -25,10 +25,8 @@ def fitted(table, *targets, **options):
 
 
 @pytest.fixture(scope="module")
-def samples(tmp_path_factory):
-    path = tmp_path_factory.mktemp("molecules") / "samples.csv"
-    write_samples(path)
-    return read_table(path)
+def samples():
+    return read_table(FILE)
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +39,7 @@ def test_a_property_is_learnt_far_better_than_by_the_baselines(model):
     ours, forest, mean = rows
     assert ours.score < 0.5 * min(forest.score, mean.score)
     assert ours.coverage > 0.7
-    assert values.shape == deviations.shape == (len(SAMPLES), 1)
+    assert values.shape == deviations.shape == (len(SMILES), 1)
     assert (deviations > 0).all()
 
 
@@ -70,14 +68,14 @@ def test_shares_add_up_to_the_prediction(model):
 
 def test_equal_atoms_have_equal_shares(model):
     made, data = model
-    benzene = shares(made, data.graphs[list(SAMPLES).index("benzene")])
+    benzene = shares(made, data.graphs[list(SMILES).index("benzene")])
     np.testing.assert_allclose(benzene.atoms, benzene.atoms[0], rtol=1e-3)
     np.testing.assert_allclose(benzene.bonds, benzene.bonds[0], rtol=1e-3)
 
 
 def test_polar_atoms_get_the_shares_of_a_polar_area(model):
     made, data = model
-    found = shares(made, data.graphs[list(SAMPLES).index("hexanol")])
+    found = shares(made, data.graphs[list(SMILES).index("hexanol")])
     assert found.atoms.argmax() == 6, "the oxygen"
 
 
@@ -136,7 +134,7 @@ def test_what_was_measured_or_is_listed_already_is_not_to_be_measured_next(model
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (lambda folder: (folder / "model.json").unlink(), "is no model"),
+        (lambda folder: (folder / "model.json").unlink(), "is not a model"),
         (lambda folder: (folder / "model.safetensors").unlink(), "copied as a whole"),
         (lambda folder: (folder / "model.json").write_text("{"), "must be JSON"),
         (lambda folder: (folder / "model.json").write_text("[]"), "does not describe a model of molecules"),

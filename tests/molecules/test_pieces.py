@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from everyday_molecules import SMILES
 
 from graph2tens.molecules import from_smiles
 from graph2tens.molecules.classes import MoleculeClassifier
 from graph2tens.molecules.environments import PLAIN, surroundings
 from graph2tens.molecules.model import molecule_features
 from graph2tens.molecules.pieces import BUCKETS, MOST, RIDGE, Pieces, left_out, pieces
-from graph2tens.molecules.samples import SAMPLES
 from graph2tens.sklearn.inputs import as_graphs
 
 SMALL = {"n_layers": 2, "n_functionals": 8, "n_waves": 16}
@@ -18,7 +18,7 @@ SMALL = {"n_layers": 2, "n_functionals": 8, "n_waves": 16}
 
 @pytest.fixture(scope="module")
 def graphs():
-    return as_graphs(from_smiles([*list(SAMPLES.values())[:60], "C", "CCCCCCCCCCCC"]))
+    return as_graphs(from_smiles([*list(SMILES.values())[:60], "C", "CCCCCCCCCCCC"]))
 
 
 @pytest.fixture(scope="module")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from everyday_molecules import SMILES
 
 from graph2tens.molecules.data import measured, read_molecules
 from graph2tens.molecules.estimate import auroc, auroc_of_folds, forest
 from graph2tens.molecules.model import MoleculeModel
-from graph2tens.molecules.samples import SAMPLES
 from graph2tens.molecules.tables import read_table
 
-MOLECULES = list(SAMPLES.values())[:40]
+MOLECULES = list(SMILES.values())[:40]
 
 
 def table(folder, values, smiles=MOLECULES, heading="smiles", mark=","):

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from everyday_molecules import FILE, PROPERTY
 from rdkit import Chem
 
 from graph2tens.molecules import from_smiles
@@ -13,7 +14,6 @@ from graph2tens.molecules.data import measured, read_molecules
 from graph2tens.molecules.environments import Likeness, counts, min_max, surroundings
 from graph2tens.molecules.explain import shares
 from graph2tens.molecules.model import MoleculeModel, molecule_features
-from graph2tens.molecules.samples import PROPERTY, write_samples
 from graph2tens.molecules.tables import read_table
 from graph2tens.molecules.two_views import TwoViews, best_two
 from graph2tens.sklearn.inputs import as_graphs
@@ -23,10 +23,8 @@ SMILES = ["CCO", "CCCO", "C", "[Na+].CC(=O)[O-]", "c1ccccc1C(=O)N", "CCCCCCCC", 
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    path = tmp_path_factory.mktemp("views") / "samples.csv"
-    write_samples(path)
-    table = read_table(path)
+def data():
+    table = read_table(FILE)
     return measured(table, read_molecules(table), [PROPERTY])
 
 

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from report_samples import around, authors_table, record
 
-from graph2tens.paper.numbers import PUBLISHED
+from graph2tens.paper.published import PUBLISHED
 from graph2tens.paper.report.authors_runs import read_authors_runs
 from graph2tens.paper.report.data import Verdict, collect
 from graph2tens.paper.report.departures import sums
-from graph2tens.paper.report.markdown import departures
+from graph2tens.paper.report.markdown.sections import departures
 from graph2tens.paper.tables import TABLES
 from graph2tens.paper.variants import ABLATIONS, DEPARTURES, MEANINGS
 from graph2tens.training import config

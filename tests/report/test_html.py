@@ -10,9 +10,11 @@ from html.parser import HTMLParser
 import pytest
 from report_samples import BENCHMARKS, authors_table, record, study_records
 
+from graph2tens.files import write_text
+from graph2tens.paper.report.authors_runs import read_authors_runs
 from graph2tens.paper.report.data import collect
 from graph2tens.paper.report.html.page import render
-from graph2tens.paper.report.write import read_benchmarks, write_report
+from graph2tens.paper.report.html.speed import read_benchmarks
 from graph2tens.report.charts import ticks, widen
 from graph2tens.report.markup import asset, fragment, h, page
 
@@ -113,7 +115,8 @@ def test_text_of_records_never_becomes_markup(text, table, tmp_path, study_page)
         assert {tag for tag, _ in parsed.tags} <= {tag for tag, _ in Page(study_page).tags}
         assert sum(tag == "script" for tag, _ in parsed.tags) == 1
         assert not any(name.startswith("on") for _, attributes in parsed.tags for name in attributes)
-    assert write_report([hostile, other], tmp_path / "page.html").read_bytes().decode("utf-8")
+    write_text(tmp_path / "page.html", render(collect([hostile, other])))
+    assert (tmp_path / "page.html").read_bytes().decode("utf-8")
 
 
 def test_the_same_records_give_the_same_bytes():
@@ -125,7 +128,7 @@ def test_missing_runs_are_said_to_be_missing(study_page):
     assert "Not run yet: 22 of 28 cells of the ablation with the code's settings" in text
     assert "1 cell has one seed only" in text
     assert text.count("not run yet") >= 23
-    assert "authors' single runs were not at hand" in text
+    assert "authors' single runs were not given" in text
 
 
 def test_without_any_record_the_page_claims_nothing():
@@ -169,8 +172,7 @@ def test_equal_accuracies_do_not_break_the_page():
 
 
 def test_authors_runs_appear_as_rings(tmp_path):
-    path = write_report(study_records(), tmp_path / "page.html", authors_runs=authors_table(tmp_path / "runs.csv"))
-    text = path.read_text(encoding="utf-8")
+    text = render(collect(study_records(), authors_runs=read_authors_runs(authors_table(tmp_path / "runs.csv"))))
     assert "Same seeds" in text
     assert "authors, seed 99" in text
 

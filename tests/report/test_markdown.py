@@ -11,9 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from report_samples import record, study_records
 
-from graph2tens.paper.report import sentences, words
+from graph2tens.paper.report import sentences
 from graph2tens.paper.report.data import Study, collect
-from graph2tens.paper.report.markdown import SECTIONS, all_tables, escape, parts, updated_sections
+from graph2tens.paper.report.markdown.pages import updated_sections
+from graph2tens.paper.report.markdown.sections import SECTIONS, all_tables, parts
+from graph2tens.paper.report.markdown.tables import escape
+from graph2tens.report import words
 from graph2tens.training import config
 
 Cell = partial(config.Cell, protocol="authors")

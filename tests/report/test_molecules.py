@@ -7,10 +7,10 @@ import json
 import pytest
 from report_samples import study_records
 
-from graph2tens.paper.report import words
 from graph2tens.paper.report.data import collect
 from graph2tens.paper.report.html.molecules import FILE, contests, molecules, read_molecule_runs
 from graph2tens.paper.report.html.page import render
+from graph2tens.report import words
 
 
 def run(method, number, score, seconds=10.0, set_="ESOL", metric="RMSE"):

@@ -1,4 +1,4 @@
-"""Runs of one's own: averaged, paired on equal test parts, beside the most frequent class, without the paper's words."""
+"""The user's own runs: averaged, paired on equal test parts, beside the most frequent class, without the paper's words."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_the_page_speaks_of_the_data_and_not_of_the_paper(study):
     assert "<h1>compounds</h1>" in page
     for word in ("the paper", "text's settings", "code's settings", "authors", "Not run"):
         assert word not in page.partition("</style>")[2].partition("<script>")[0], word
-    for word in ("majority class", "Who was taken for whom", "95 % interval", "20"):
+    for word in ("majority class", "Confusion matrix", "95 % interval", "20"):
         assert word in page
     assert "Learning curves" not in render_own(collect_own([record(0, 0.8, table="train", curve={})]))  # nothing to show takes no room
 

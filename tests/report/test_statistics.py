@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from graph2tens.paper.numbers import Published
+from graph2tens.paper.published import Published
 from graph2tens.report.statistics import Difference, Summary, beyond_by_chance, difference, paired_difference, summarise
 
 accuracies = st.lists(st.floats(0, 100), min_size=2, max_size=30).filter(lambda xs: np.std(xs) > 1e-3)

@@ -6,7 +6,7 @@ from report_samples import record
 
 from graph2tens.paper.report.data import collect
 from graph2tens.paper.report.html.page import render
-from graph2tens.paper.report.markdown import SECTIONS
+from graph2tens.paper.report.markdown.sections import SECTIONS
 from graph2tens.paper.report.rivals import as_published, contests, headline, outcome_of, parameters
 from graph2tens.training.config import Cell
 

@@ -35,7 +35,7 @@ def test_without_a_name_only_the_papers_models_are_run():
 
 
 def test_every_system_of_the_papers_tables_has_a_rival():
-    from graph2tens.paper.numbers import PUBLISHED
+    from graph2tens.paper.published import PUBLISHED
 
     quoted = {(p.table, p.model) for p in PUBLISHED if not p.proposed}
     assert quoted == {(table, name) for rival in RIVALS.values() for table, name in rival.printed.items()}

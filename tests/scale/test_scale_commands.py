@@ -59,7 +59,7 @@ def test_rows_that_are_no_graphs_make_the_exit_code_1(tmp_path):
     call("fit", tmp_path / "one.parquet", "--out", tmp_path / "f", *SMALL)
     result = call("apply", tmp_path / "f", tmp_path / "one.parquet", "--out", tmp_path / "out", "--workers", 1)
     assert result.exit_code == 1
-    assert "1 rows are no graphs" in result.stderr
+    assert "1 rows are not graphs" in result.stderr
     assert "4 graphs in 1 files" in result.stdout
 
 

@@ -12,8 +12,9 @@ from lightning_fabric import Fabric
 from small_data import write_tu_folder
 
 from graph2tens.training.config import Training
-from graph2tens.training.loop import Batch, fit
+from graph2tens.training.loop import fit
 from graph2tens.training.objectives import Classification
+from graph2tens.training.tasks import Batch
 
 SCRIPT = Path(__file__).with_name("train_in_processes.py")
 

@@ -16,9 +16,11 @@ from small_data import write_tu_folder
 from graph2tens.datasets import load
 from graph2tens.training import Cell, Run, Training
 from graph2tens.training.checkpoint import load_state, save_state
-from graph2tens.training.loop import Batch, DivergedError, fit, make_optimizer
+from graph2tens.training.loop import fit, make_optimizer
 from graph2tens.training.objectives import Classification
 from graph2tens.training.run import perform, prepare
+from graph2tens.training.state import DivergedError
+from graph2tens.training.tasks import Batch
 
 NETWORK = {"conv": "G2TN", "hidden_channels": 4, "num_layers": 2, "walk_length": 2, "post_channels": 8, "dropout": 0.3}
 

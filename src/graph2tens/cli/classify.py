@@ -26,7 +26,7 @@ def classify(
         str, typer.Option(help="features: random walk features; wl: the Weisfeiler-Lehman kernel, a baseline; or both.")
     ] = "features",
     seeds: Annotated[str, typer.Option(help="Splits, as 0-9 or 0,3,5-7. A seed draws the split and the functionals.")] = "0-9",
-    folds: Annotated[int | None, typer.Option(min=3, max=1000, help="Cross-validation with so many folds instead of seeds.")] = None,
+    folds: Annotated[int | None, typer.Option(min=3, max=1000, help="Cross-validation with this many folds instead of seeds.")] = None,
     walk_length: WalkLength = None,
     degree: Degree = None,
     layers: Layers = None,
@@ -92,11 +92,8 @@ def classify(
                             new.add(key)
                     record = _recorded(store, data, mark).get(key)
                 if record is None:
-                    print(
-                        f"{_name(model, variant)} {'split' if folds is None else 'fold'} {seed}: another process is at it",
-                        file=sys.stderr,
-                        flush=True,
-                    )
+                    what = f"{_name(model, variant)} {'split' if folds is None else 'fold'} {seed}"
+                    print(f"{what}: another process is at it", file=sys.stderr, flush=True)
                 elif as_json:
                     print(json.dumps(record), flush=True)
                 else:
@@ -146,7 +143,7 @@ def _day(record: Fields) -> str:
 
 def _show_summary(records: list[tuple[Fields, bool]]) -> None:
     """Methods with the most frequent class and paired differences; recorded runs are not passed off as new. Then the paper's networks."""
-    from ..paper.numbers import PUBLISHED
+    from ..paper.published import PUBLISHED
     from ..report.own.data import collect_own
     from ..report.words import mean_std
     from .summary import show_study

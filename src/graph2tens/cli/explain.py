@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .molecules import NEEDS
+from .molecules import needing_rdkit
 
 
 def explain(
@@ -16,7 +16,7 @@ def explain(
     out: Annotated[Path, typer.Option(help="Write an .svg (of one molecule) or an .html page here.")],
     target: Annotated[str | None, typer.Option(help="Which target (or class), if the model has several.")] = None,
     smiles: Annotated[str | None, typer.Option(help="The column of SMILES, for a file.")] = None,
-    most: Annotated[int, typer.Option(min=1, help="Of a file, the first so many molecules.")] = 50,
+    most: Annotated[int, typer.Option(min=1, help="Of a file, only the first molecules, at most this many.")] = 50,
 ) -> None:
     """Show why: colour each atom and bond by what it adds to the prediction.
 
@@ -29,15 +29,12 @@ def explain(
 
       graph2tens explain model new.csv --out page.html
     """
-    try:
+    with needing_rdkit():
         from ..molecules.data import read_molecules
         from ..molecules.drawing import explained_page, explained_picture
         from ..molecules.model import MoleculeModel
         from ..molecules.parsing import parse
         from ..molecules.tables import read_table
-    except ModuleNotFoundError as error:
-        raise ValueError(NEEDS) from error
-
     from ..files import write_text
 
     fitted = MoleculeModel.load(model)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .molecules import NEEDS, is_model, progress_bar, spinner
+from .molecules import is_model, needing_rdkit, progress_bar, spinner
 from .options import check_choice
 
 if TYPE_CHECKING:
@@ -42,14 +42,12 @@ def fit(
 
       graph2tens fit assays.csv --target NR-AR --target NR-AhR --split scaffold --out model
     """
-    try:
+    with needing_rdkit():
         from ..molecules.data import TASKS, measured, read_molecules
         from ..molecules.model import MoleculeModel, cross_validate
         from ..molecules.parsing import SALTS
         from ..molecules.scaffolds import SPLITS
         from ..molecules.tables import read_table
-    except ModuleNotFoundError as error:
-        raise ValueError(NEEDS) from error
     from ..training.provenance import cores
 
     for option, value, choices in (("--task", task, TASKS), ("--split", split, SPLITS), ("--salts", salts, SALTS)):
@@ -91,17 +89,11 @@ def _check_out(out: Path, overwrite: bool) -> None:
 def _tell(data: Measured, lines: int) -> None:
     for sentence in data.report:
         print(sentence)
-    counts = [int((~_nan(column)).sum()) for column in data.y.T]
+    counts = (data.y == data.y).sum(axis=0).tolist()  # NaN, where a target is unknown, differs from itself
     known = ", ".join(f"{name} of {count:,}" for name, count in zip(data.targets, counts, strict=True))
     if len(counts) > 5:
         known = f"{len(counts)} targets, known of {min(counts):,} to {max(counts):,}"
     print(f"{len(data.graphs):,} of {lines:,} molecules are learnt from ({data.task}: {known}).")
-
-
-def _nan(column: Any) -> Any:
-    import numpy as np
-
-    return np.isnan(column)
 
 
 def _show(rows: list[Row], data: Measured, split: str) -> None:
@@ -122,24 +114,17 @@ def _show(rows: list[Row], data: Measured, split: str) -> None:
 
 
 def _estimate_table(data: Measured, values: Any, deviations: Any) -> str:
-    import csv
-    import io
-
+    from ..files import as_csv
     from ..molecules.model import encoded
 
     names = data.targets if values.shape[1] == len(data.targets) else [f"{data.targets[0]}={name}" for name in data.classes[0]]
-    with io.StringIO(newline="") as stream:
-        writer = csv.writer(stream)
-        kinds = ("measured", "predicted", "deviation") if deviations is not None else ("measured", "probability")
-        writer.writerow(["line", "smiles", *(f"{name} {kind}" for name in names for kind in kinds)])
-        truth = encoded(data)
-        for place, line in enumerate(data.lines):
-            cells = []
-            for target in range(len(names)):
-                numbers = [truth[place, target], values[place, target]] + ([] if deviations is None else [deviations[place, target]])
-                cells += ["" if number != number else f"{number:.6g}" for number in numbers]
-            writer.writerow([line, data.smiles[place], *cells])
-        return stream.getvalue()
+    kinds = ("measured", "predicted", "deviation") if deviations is not None else ("measured", "probability")
+    tables = [encoded(data), values, *([] if deviations is None else [deviations])]
+    rows: list[list[Any]] = [["line", "smiles", *(f"{name} {kind}" for name in names for kind in kinds)]]
+    for place, line in enumerate(data.lines):
+        numbers = [table[place, target] for target in range(len(names)) for table in tables]
+        rows.append([line, data.smiles[place], *("" if number != number else f"{number:.6g}" for number in numbers)])
+    return as_csv(rows)
 
 
 def _provenance(table: Path, data: Measured) -> dict[str, Any]:

@@ -1,10 +1,9 @@
-"""Ctrl-C and a polite kill, neither of which may get lost."""
+"""Ctrl-C and SIGTERM are remembered, also where Python would drop the exception."""
 
 from __future__ import annotations
 
 import signal
 import sys
-from types import TracebackType
 from typing import Any
 
 
@@ -30,7 +29,7 @@ class Interrupts:
         self._hook, sys.unraisablehook = sys.unraisablehook, self._unraisable
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         sys.unraisablehook = self._hook
         for number, handler in self._before.items():
             signal.signal(number, handler)

@@ -1,7 +1,10 @@
-"""What the commands for molecules share: predictions for a file of them, and signs of life while it lasts."""
+"""What the commands for molecules share: predictions for a file of them, and progress displays."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +13,16 @@ if TYPE_CHECKING:
     from ..molecules.parsing import Molecules
     from ..molecules.tables import Table
 
-NEEDS = "molecules need RDKit: pip install 'graph2tens[molecules]'."
-
-
 KINDS_OF_NEXT = ("high", "low", "uncertain")
+
+
+@contextmanager
+def needing_rdkit() -> Iterator[None]:
+    """For imports of :mod:`graph2tens.molecules`: what is missing is said in a line."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise ValueError("molecules need RDKit: pip install 'graph2tens[molecules]'.") from error
 
 
 def is_model(folder: Path) -> bool:
@@ -39,16 +48,11 @@ def predict_file(
     target: str | None,
 ) -> None:
     """Predict for every molecule of a file, write the table, and say which to measure next."""
-    import sys
-
-    try:
+    with needing_rdkit():
         from ..molecules.answers import tabulate, write
         from ..molecules.data import describe, read_molecules
         from ..molecules.model import MoleculeModel
         from ..molecules.tables import read_table
-    except ModuleNotFoundError as error:
-        raise ValueError(NEEDS) from error
-
     from ..training.provenance import cores
 
     jobs = jobs or cores()
@@ -93,22 +97,17 @@ def _show_next(fitted: MoleculeModel, table: Table, molecules: Molecules, found:
     Console(highlight=False, width=100).print(shown)
 
 
-def progress_bar(total: int) -> Any:
+@contextmanager
+def progress_bar(total: int) -> Iterator[Callable[[int], None]]:
     """A context that gives a function to tell how many more molecules are read; silent where nobody looks."""
-    from contextlib import contextmanager
-
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    @contextmanager
-    def shown() -> Any:
-        console = Console(stderr=True)
-        look = (TextColumn("Reading molecules"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        with Progress(*look, console=console, transient=True, disable=not console.is_terminal) as progress:
-            task = progress.add_task("read", total=total)
-            yield lambda count: progress.advance(task, count)
-
-    return shown()
+    console = Console(stderr=True)
+    look = (TextColumn("Reading molecules"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*look, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("read", total=total)
+        yield lambda count: progress.advance(task, count)
 
 
 def spinner(text: str) -> Any:

@@ -123,7 +123,7 @@ def _check_place(value: Path | None) -> Path | None:
 def check_choice(option: str, value: str | None, known: list[str] | tuple[str, ...]) -> None:
     """End with wrong usage unless `value` is one of `known`."""
     if value not in known:
-        raise typer.BadParameter(f"{value!r} is none of {', '.join(known)}.", param_hint=option)
+        raise typer.BadParameter(f"{value!r} is not one of {', '.join(known)}.", param_hint=option)
 
 
 def parse_seeds(text: str) -> list[int]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import sys
 from pathlib import Path
@@ -32,7 +30,7 @@ def predict(
     threads: Threads = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print predictions as JSON, for a model of `train`.")] = False,
     smiles: Annotated[str | None, typer.Option(help="Molecules: the column of SMILES, found by its name if not given.")] = None,
-    measure_next: Annotated[int | None, typer.Option(min=1, help="Molecules: show so many to measure next.")] = None,
+    measure_next: Annotated[int | None, typer.Option(min=1, help="Molecules: show this many to measure next.")] = None,
     prefer: Annotated[str, typer.Option(help="Molecules to measure next: with high or low predictions, or uncertain ones.")] = "high",
     target: Annotated[str | None, typer.Option(help="Molecules to measure next: by which target, if there are several.")] = None,
 ) -> None:
@@ -60,7 +58,7 @@ def predict(
         predict_file(model, molecules, out, smiles=smiles, jobs=threads, measure_next=measure_next, prefer=prefer, target=target)
         return
     if molecules is not None and not model.is_file() and not (model / "model.json").is_file():
-        raise ValueError(f"{model} is no model, which is the folder that `graph2tens fit` or `graph2tens train` wrote. Is the name right?")
+        raise ValueError(f"{model} is not a model, the folder that `graph2tens fit` or `graph2tens train` wrote. Is the name right?")
     if molecules is not None:
         raise typer.BadParameter(f"this model of `graph2tens train` reads a data set; write --data {molecules}.", param_hint="MOLECULES")
     if data is None:
@@ -101,10 +99,9 @@ def _share_of_right_answers(saved: SavedModel, dataset: GraphDataset, names: lis
 
 
 def _table(saved: SavedModel, names: list[str], probabilities: list[list[float]]) -> str:
-    stream = io.StringIO()
-    writer = csv.writer(stream)
-    writer.writerow([saved.task, "class", *(f"probability of {name}" for name in saved.class_names)])
+    from ..files import as_csv
+
+    header = [saved.task, "class", *(f"probability of {name}" for name in saved.class_names)]
     # graphs are numbered from 1, as in the files; nodes of citation graphs from 0, as in theirs
-    for number, (name, row) in enumerate(zip(names, probabilities, strict=True), saved.task == "graph"):
-        writer.writerow([number, name, *(f"{value:.6g}" for value in row)])
-    return stream.getvalue()
+    numbered = enumerate(zip(names, probabilities, strict=True), saved.task == "graph")
+    return as_csv([header, *([number, name, *(f"{value:.6g}" for value in row)] for number, (name, row) in numbered)])

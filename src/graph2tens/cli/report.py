@@ -1,4 +1,4 @@
-"""`graph2tens report`: what was recorded: of one's own data averaged and compared, of the paper's tables beside its numbers."""
+"""`graph2tens report`: a page about recorded runs: the user's own, or those of the paper's tables beside its numbers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def report(
     """Make a page of recorded runs to look at.
 
     Runs of your own data are averaged over seeds or folds and compared on equal test parts, with the most frequent class as a floor and
-    who was taken for whom. Runs of [bold]graph2tens reproduce[/bold] are laid beside the paper's numbers; what was not run is said to be
+    confusion matrices. Runs of [bold]graph2tens reproduce[/bold] are laid beside the paper's numbers; what was not run is said to be
     missing.
 
     Examples:
@@ -42,12 +42,14 @@ def report(
       graph2tens report runs/mine-G2TN-paper runs/mine-G2TAN-paper --out mine.html
     """
     from ..files import write_texts
+    from ..paper.report.as_json import as_data
     from ..paper.report.authors_runs import read_authors_runs
     from ..paper.report.data import collect
     from ..paper.report.html.molecules import read_molecule_runs
     from ..paper.report.html.page import render
-    from ..paper.report.markdown import all_tables, updated_sections
-    from ..paper.report.write import as_data, read_benchmarks
+    from ..paper.report.html.speed import read_benchmarks
+    from ..paper.report.markdown.pages import updated_sections
+    from ..paper.report.markdown.sections import all_tables
     from ..paper.tables import TABLES
     from ..sklearn.evaluate import TABLE as FEATURES
 
@@ -113,7 +115,7 @@ def _report_own(
 
 def _show(study: Any, written: list[Path]) -> None:
     from ..paper.report import sentences
-    from ..paper.report.words import settings_in_full
+    from ..paper.report.naming import settings_in_full
 
     print(sentences.provenance(study))
     if head := sentences.headline(study):

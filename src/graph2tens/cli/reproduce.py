@@ -36,7 +36,7 @@ def reproduce(
     ),
     jobs: Annotated[int, typer.Option(min=1, help="Processes that work at the same time.")] = 1,
     threads: Annotated[int | None, typer.Option(min=1, help="Threads of each process; by default the cores are shared out.")] = None,
-    epochs: Annotated[int | None, typer.Option(min=1, help="Try out: stop after so many epochs. Kept apart, in OUT/trials.")] = None,
+    epochs: Annotated[int | None, typer.Option(min=1, help="Try out: stop after this many epochs. Kept apart, in OUT/trials.")] = None,
     data_root: DataRoot = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be run, and stop.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the record of each finished run as a line of JSON.")] = False,
@@ -64,16 +64,8 @@ def reproduce(
 
     check_choice("TABLE", table, tuple(TABLES))
     check_choice("--protocol", protocol, tuple(PROTOCOLS))
-    runs = plan(
-        table,
-        seeds=parse_seeds(seeds),
-        protocol=protocol,
-        datasets=dataset,
-        models=model,
-        variants=variant,
-        khops=khop,
-        epochs=epochs,
-    )
+    rows: dict[str, Any] = {"datasets": dataset, "models": model, "variants": variant, "khops": khop}
+    runs = plan(table, seeds=parse_seeds(seeds), protocol=protocol, epochs=epochs, **rows)
     path = record_path(out, table, trial=epochs is not None)
     recorded = RunStore(path, KEY).keys()
     missing = [run for run in runs if run.key not in recorded]

@@ -57,14 +57,14 @@ def apply(
     workers: Annotated[int | None, typer.Option(min=1, help="Processes on this machine; all cores if not given.")] = None,
     address: Annotated[str | None, typer.Option(help="Of a running Dask scheduler or Ray cluster.")] = None,
     half: Annotated[bool, typer.Option("--half", help="Numbers of 16 bits: half the space.")] = False,
-    rows_per_file: Annotated[int, typer.Option(min=1, help="Larger input files are done in parts of about so many graphs.")] = 2000,
-    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first row that is no graph.")] = False,
+    rows_per_file: Annotated[int, typer.Option(min=1, help="Larger input files are done in parts of about this many graphs.")] = 2000,
+    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first row that is not a graph.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Start although the features would not fit onto the disk.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Make the features of all graphs in files. Killed and started again, it goes on where it was.
 
-    Rows that are no graphs go to OUT/_errors with what is wrong; then the exit code is 1.
+    Rows that are not graphs go to OUT/_errors with what is wrong; then the exit code is 1.
 
     Examples:
 
@@ -89,7 +89,7 @@ def apply(
     else:
         print(f"{summary.graphs:,} graphs in {summary.files:,} files ({summary.found:,} were there), {summary.seconds:.1f} s; in {out}")
     if summary.errors:
-        typer.echo(f"{summary.errors:,} rows are no graphs; {out / '_errors'} says why.", err=True)
+        typer.echo(f"{summary.errors:,} rows are not graphs; {out / '_errors'} says why.", err=True)
         raise typer.Exit(1)
 
 

@@ -1,4 +1,4 @@
-"""A table of methods on the terminal: what several runs of one's own came to."""
+"""A table of methods on the terminal: the result of several of the user's own runs."""
 
 from __future__ import annotations
 

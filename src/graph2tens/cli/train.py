@@ -16,8 +16,8 @@ from .training_display import Display, show_outcome
 if TYPE_CHECKING:
     from ..datasets import GraphDataset, Split
     from ..training.config import Run
-    from ..training.loop import Epoch, TrainingState
     from ..training.run import Outcome
+    from ..training.state import Epoch, TrainingState
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 
@@ -49,7 +49,7 @@ def train(
     batch_size: Annotated[int | None, typer.Option(min=1, help="Graphs in a batch; fewer than 128 where there are few graphs.")] = None,
     learning_rate: Annotated[float | None, typer.Option(help="Of Adam; falls to 0 along a cosine in graph tasks.")] = None,
     l2: Annotated[float | None, typer.Option(help="Weight of the penalty on the tensor norms of the functionals.")] = None,
-    patience: Annotated[int | None, typer.Option(min=1, help="Stop after so many epochs without better validation loss.")] = None,
+    patience: Annotated[int | None, typer.Option(min=1, help="Stop after this many epochs without better validation loss.")] = None,
     width: Annotated[int | None, typer.Option(min=1, help="Functionals of each layer (and width of the network).")] = None,
     layers: Annotated[int | None, typer.Option(min=1, help="Number of layers.")] = None,
     walk_length: Annotated[int | None, typer.Option(min=0, help="Steps of the walker in each layer: how far a node looks.")] = None,
@@ -61,7 +61,7 @@ def train(
             "--edges/--no-edges", show_default="if there are any", help="Read labels and attributes of edges (G2TN and G2TAN), or not."
         ),
     ] = None,
-    khop: Annotated[int, typer.Option(min=0, help="Citation graphs: keep labelled nodes more than so many hops apart.")] = 0,
+    khop: Annotated[int, typer.Option(min=0, help="Citation graphs: keep labelled nodes more than this many hops apart.")] = 0,
     data_root: DataRoot = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     devices: Annotated[int, typer.Option(min=1, help="Devices, one process per device, that share every batch.")] = 1,
@@ -96,12 +96,9 @@ def train(
     from ..training.config import Cell, usual_batch_size
     from ..training.provenance import cores
 
-    for option, value, known in (
-        ("--model", model, (*MODELS, *RIVALS)),
-        ("--protocol", protocol, tuple(PROTOCOLS)),
-        ("--device", device, DEVICES),
-    ):
-        check_choice(option, value, known)
+    check_choice("--model", model, (*MODELS, *RIVALS))
+    check_choice("--protocol", protocol, tuple(PROTOCOLS))
+    check_choice("--device", device, DEVICES)
     if seeds is not None and folds is not None:
         raise typer.BadParameter("give --seeds or --folds: a fold is drawn without a seed.", param_hint="--folds")
     fabric = _fabric(device, devices, num_nodes, precision)
@@ -112,11 +109,11 @@ def train(
         data = edges_as_nodes(data)
     name = dataset if data.task == "graph" and "/" in dataset else data.name
     run = base_run(Cell("train", name, model, khop=khop, protocol=protocol), seed, data.task)
-    network = {"hidden_channels": width, "num_layers": layers, "walk_length": walk_length, "degree": degree, "dropout": dropout}
+    network = {"width": width, "layers": layers, "walk_length": walk_length, "degree": degree, "dropout": dropout}
     if model in RIVALS:
-        network = _options_of_rival(
-            model, {"width": width, "layers": layers, "walk_length": walk_length, "degree": degree, "dropout": dropout}
-        )
+        _check_options_of_rival(model, network)
+    else:  # ours have longer names for two of them
+        network |= {"hidden_channels": network.pop("width"), "num_layers": network.pop("layers")}
     if batch_size is None and model in MODELS and data.task == "graph" and data.name not in (*DATASETS, *BUILT_IN):
         batch_size = usual_batch_size(len(data.graphs))
     training: dict[str, Any] = {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate, "l2": l2, "patience": patience}
@@ -221,8 +218,8 @@ def _show_several(records: list[dict[str, Any]], home: Path, report: bool, as_js
             typer.echo(f"report  {page}")
 
 
-def _options_of_rival(model: str, given: dict[str, Any]) -> dict[str, Any]:
-    """The options that another system's network has as well; one that it has not is refused."""
+def _check_options_of_rival(model: str, given: dict[str, Any]) -> None:
+    """Refuse an option that another system's network does not have."""
     import inspect
 
     from ..paper.rivals import RIVALS
@@ -231,7 +228,6 @@ def _options_of_rival(model: str, given: dict[str, Any]) -> dict[str, Any]:
     for name, value in given.items():
         if value is not None and name not in known:
             raise typer.BadParameter(f"{model} has no such setting.", param_hint=f"--{name.replace('_', '-')}")
-    return given
 
 
 def _fabric(device: str, devices: int, num_nodes: int, precision: str) -> Any:

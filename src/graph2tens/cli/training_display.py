@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..datasets import GraphDataset
-    from ..training.loop import Epoch, TrainingState
     from ..training.run import Outcome, Prepared
+    from ..training.state import Epoch, TrainingState
 
 
 def _found(data: GraphDataset) -> str:

@@ -1,4 +1,9 @@
-"""Data in: loading, splits, scaling and fast batches."""
+"""Data in: loading, splits, scaling and fast batches.
+
+Files, in reading order: ``dataset`` is what everything is read into; ``loading`` finds the reader of a name (``digits``,
+``crossed_wires``, ``citation``, or ``tu`` with ``tables`` and ``indicators``) and ``roots`` the folder; ``splits``, ``scaling``,
+``edge_nodes`` and ``collate`` prepare it for training.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ..nn.transition import as_walk
-from ..walks import RandomWalk
+from ..walks import RandomWalk, row_pointer
 from .dataset import DataError, Integers
 from .scaling import AttributeScaler
 
@@ -65,7 +65,7 @@ class CollatedGraphs:
         _check_graphs(graphs)
         sizes = torch.tensor([graph.x.size(0) for graph in graphs])
         self.num_graphs, num_nodes = len(graphs), int(sizes.sum())
-        node_ptr = _pointer(sizes)
+        node_ptr = row_pointer(sizes)
         graph_of = torch.repeat_interleave(torch.arange(len(graphs)), sizes)
         edge_index = torch.cat([graph.edge_index + start for graph, start in zip(graphs, node_ptr.tolist(), strict=False)], dim=1)
         x = torch.cat([graph.x for graph in graphs])
@@ -77,7 +77,7 @@ class CollatedGraphs:
         # NumPy copies on one thread. PyTorch would split these small copies over all cores, and wait for them on a busy machine.
         self.x, self.y = x.numpy(), None if y is None else y.numpy()
         self._node_ptr, self._entry_ptr = node_ptr.numpy(), walk.row_ptr[node_ptr].numpy()
-        self._edge_ptr = _pointer(torch.tensor([graph.edge_index.size(1) for graph in graphs])).numpy()
+        self._edge_ptr = row_pointer(torch.tensor([graph.edge_index.size(1) for graph in graphs])).numpy()
         self._row_start = walk.row_ptr[:-1].numpy()
         self._col, self._probabilities = walk.col.numpy(), walk.probabilities.numpy()
         self._edge_from, self._edge_to = edge_index.numpy()
@@ -99,7 +99,7 @@ class CollatedGraphs:
         batch = torch.from_numpy(graph_of)
         walk = RandomWalk(
             num_nodes=nodes.size,
-            row_ptr=_closed(self._row_start.take(nodes) - entry_shift_of_node, entries.size),
+            row_ptr=torch.from_numpy(np.append(self._row_start.take(nodes) - entry_shift_of_node, entries.size)),
             col=torch.from_numpy(self._col.take(entries) - node_shift_of_entry),
             probabilities=torch.from_numpy(self._probabilities.take(entries)),
             edge_position=torch.from_numpy(self._edge_position.take(edges) - entry_shift[edge_graph]),
@@ -126,15 +126,6 @@ def _edge_weights(graphs: Sequence[Data]) -> Tensor | None:
     if all(graph.edge_weight is None for graph in graphs):
         return None
     return torch.cat([torch.ones(graph.edge_index.size(1)) if graph.edge_weight is None else graph.edge_weight for graph in graphs])
-
-
-def _pointer(counts: Tensor) -> Tensor:
-    return torch.cat([counts.new_zeros(1), counts.cumsum(0)])
-
-
-def _closed(starts: Integers, end: int) -> Tensor:
-    """A CSR pointer from the starts of its rows."""
-    return torch.from_numpy(np.append(starts, end))
 
 
 def _ranges(pointer: Integers, index: Integers) -> tuple[Integers, Integers, Integers]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,30 +70,6 @@ class Encoding:
         """Whether a column of x means the same in both."""
         of_edges = self.edge_column_names == other.edge_column_names if self.edges else True
         return self.edges == other.edges and self.column_names == other.column_names and of_edges
-
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {
-            "num_attributes": self.num_attributes,
-            "node_labels": [list(values) for values in self.node_labels],
-            "edge_labels": [list(values) for values in self.edge_labels],
-            "classes": list(self.classes),
-            "degrees": self.degrees,
-            "edges": self.edges,
-            "num_edge_attributes": self.num_edge_attributes,
-        }
-
-    @classmethod
-    def from_dict(cls, state: dict[str, Any]) -> Encoding:
-        return cls(
-            num_attributes=int(state["num_attributes"]),
-            node_labels=tuple(tuple(values) for values in state["node_labels"]),
-            edge_labels=tuple(tuple(values) for values in state["edge_labels"]),
-            classes=tuple(state["classes"]),
-            degrees=bool(state["degrees"]),
-            edges=state.get("edges", ""),
-            num_edge_attributes=int(state.get("num_edge_attributes", 0)),
-        )
 
 
 def _names(prefix: str, attributes: int, labels: tuple[tuple[int, ...], ...]) -> list[str]:

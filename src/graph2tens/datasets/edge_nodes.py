@@ -1,4 +1,4 @@
-"""Labels and attributes of edges as attributes of nodes on them, so that a network that reads nodes alone reads them too."""
+"""Edges become nodes that carry the edges' labels and attributes, so that a network that reads only nodes reads them too."""
 
 from __future__ import annotations
 

@@ -28,5 +28,4 @@ def degree_attributes(degree: Integers) -> Floats:
 
 def indicators(label: Integers, values: Sequence[int]) -> Floats:
     """One column for each value; a label that is not among them has a row of zeros."""
-    indicators: Floats = (label[:, None] == np.asarray(values, dtype=np.int64)[None, :]).astype(np.float32)
-    return indicators
+    return (label[:, None] == np.asarray(values, dtype=np.int64)[None, :]).astype(np.float32)

@@ -1,4 +1,4 @@
-"""One door to all data: a name or a folder in, a :class:`GraphDataset` out."""
+"""`load`: the name of a data set or a folder in, a :class:`GraphDataset` out."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _load_folder(folder: Path, encoding: Encoding | None) -> GraphDataset:
 
 
 def _also(name: str) -> str:
-    """Optional files: whoever has them and leaves them out loses what they say about nodes and edges."""
+    """Optional files, for those who have them: without them, what they say about nodes and edges is lost."""
     return f", and if the data has them {', '.join(f'{name}_{kind}.txt' for kind in tu.OPTIONAL)}"
 
 

@@ -1,4 +1,4 @@
-"""Where data lies: the given root, else GRAPH2TENS_DATA, then the user's cache folder, the only one ever written to."""
+"""Where data sets are looked for: the given root, else GRAPH2TENS_DATA, then the user's cache folder, the only one ever written to."""
 
 from __future__ import annotations
 

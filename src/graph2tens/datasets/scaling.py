@@ -57,10 +57,6 @@ class AttributeScaler:
         """For JSON; floats survive exactly."""
         return {"shift": self.shift.tolist(), "scale": self.scale.tolist()}
 
-    @classmethod
-    def from_dict(cls, state: dict[str, Any]) -> AttributeScaler:
-        return cls(np.array(state["shift"], dtype=np.float64), np.array(state["scale"], dtype=np.float64))
-
     def __repr__(self) -> str:
         return f"AttributeScaler({self.shift.size} columns)"
 

@@ -77,7 +77,7 @@ def read_table(path: Path, columns: int | None = None) -> Table:
     except (ValueError, Warning) as error:
         raise _first_bad_line(path, text, columns) or DataError(f"{path}: {str(error).splitlines()[0]}") from None
     if columns is not None and values.shape[1] != columns:
-        raise _first_bad_line(path, text, columns) or DataError(f"{path}: {columns} values a line expected (got {values.shape[1]})")
+        raise _first_bad_line(path, text, columns) or DataError(f"{path}: {columns} values per line expected (got {values.shape[1]})")
     return Table(path, values, text)
 
 

@@ -1,9 +1,9 @@
 """Graph classification data in the TU format: a folder of plain text files, node and graph numbers from 1.
 
-NAME_A.txt                  one edge a line: i, j (undirected graphs list both directions)
+NAME_A.txt                  one edge per line: i, j (undirected graphs list both directions)
 NAME_graph_indicator.txt    line v: the graph of node v
 NAME_graph_labels.txt       line g: the class of graph g, any integers
-NAME_node_labels.txt        optional, one or several integers a node     -> indicator columns of x
+NAME_node_labels.txt        optional, one or several integers per node   -> indicator columns of x
 NAME_node_attributes.txt    optional, numbers                            -> the first columns of x
 NAME_edge_labels.txt, NAME_edge_attributes.txt     optional, in the order of NAME_A.txt -> edge_attr
 """
@@ -48,7 +48,7 @@ def read_tu_folder(folder: Path, name: str | None = None, encoding: Encoding | N
 
     Args:
         folder: holds the files listed at the top of this module.
-        name: NAME in their names; by default whatever stands before ``_A.txt``.
+        name: NAME in their names; by default what stands before ``_A.txt``.
         encoding: that of the data a model was trained on. Columns and classes then follow it: labels it does not know have no
             indicator, and the file of graph labels may be missing.
     """
@@ -232,7 +232,7 @@ def _classes(labels: Table | None, encoding: Encoding | None) -> tuple[tuple[int
     classes = tuple(np.unique(label).tolist()) if encoding is None else encoding.classes
     place = np.searchsorted(np.sort(classes), label).clip(max=max(len(classes) - 1, 0))
     if (row := _first(np.asarray(classes)[place] != label)) is not None:
-        raise labels.error(row, f"class {label[row]} is none of the classes the model knows ({', '.join(map(str, classes))})")
+        raise labels.error(row, f"class {label[row]} is not one of the classes the model knows ({', '.join(map(str, classes))})")
     return classes, torch.from_numpy(place.astype(np.int64))
 
 

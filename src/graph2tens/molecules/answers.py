@@ -1,16 +1,14 @@
-"""Predictions for a table of molecules, written as a table: every row of the file comes back, in order, with what is said of it."""
+"""Predictions for a table of molecules, as a table: every row of the file comes back, with its prediction or why there is none."""
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from ..files import write_text
+from ..files import as_csv, write_text
 from .estimate import INTERVAL
 from .model import MoleculeModel, Predictions
 from .parsing import Molecules
@@ -60,15 +58,12 @@ def tabulate(model: MoleculeModel, table: Table, molecules: Molecules, found: Pr
 def write(path: Path | None, table: Table, answer: Answer) -> None:
     """The table with the new columns, to a file or to standard output; columns of the file that have one of their names are left out."""
     kept = [name for name in table.columns if name not in answer.names]
-    text = io.StringIO(newline="")
-    writer = csv.writer(text)
-    writer.writerow([table.unit, *kept, *answer.names])
-    for place, row in enumerate(answer.cells):
-        writer.writerow([table.lines[place], *(table.columns[name][place] for name in kept), *row])
+    rows = ([table.lines[place], *(table.columns[name][place] for name in kept), *row] for place, row in enumerate(answer.cells))
+    text = as_csv([[table.unit, *kept, *answer.names], *rows])
     if path is None:
-        print(text.getvalue(), end="")
+        print(text, end="")
     else:
-        write_text(path, text.getvalue())
+        write_text(path, text)
 
 
 def _row(model: MoleculeModel, found: Predictions, entry: int) -> list[str]:

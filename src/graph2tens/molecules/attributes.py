@@ -1,4 +1,4 @@
-"""A molecule of RDKit -> a graph: what is said of each atom and of each bond.
+"""A molecule of RDKit -> a graph: the columns that describe each atom and each bond.
 
 Every column has a fixed place and a name, whatever molecules come along: a model that was fitted today describes a molecule of tomorrow by
 the same columns. Nothing depends on the order in which the atoms are written: chirality is R or S and not clockwise or anticlockwise,

@@ -1,6 +1,6 @@
-"""What chemistry knows of an atom beyond its place in the graph: charges, hydrogen bonds, contributions to lipophilicity and refractivity.
+"""Attributes of atoms beyond their place in the graph: charges, hydrogen bonds, contributions to lipophilicity and refractivity.
 
-These are numbers and marks that RDKit computes from the structure alone, in microseconds: partial charges after Gasteiger and Marsili,
+RDKit computes them from the structure alone, in microseconds: partial charges after Gasteiger and Marsili,
 donors and acceptors of hydrogen bonds, acids and bases by pattern, and the contributions of Wildman and Crippen to logP and molar
 refractivity. Walks carry them along like any other attribute.
 """

@@ -1,4 +1,4 @@
-r"""`MoleculeClassifier`: labels of molecules by two views that each say their part: walks, and pieces.
+r"""`MoleculeClassifier`: labels of molecules by the sum of two views, walks and pieces.
 
 Walks by least squares on a kernel (exact, or with landmarks beyond some thousand molecules), :mod:`pieces` by a linear function. The
 values of each view are divided by their standard deviation over molecules that it did not learn from (and by what it weighs), and the sum
@@ -10,6 +10,7 @@ becomes a probability by Platt's method, on such molecules too:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -18,12 +19,13 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
 from ..sklearn.base import GRAPHS
-from ..sklearn.features import GraphTensFeatures, own_features
+from ..sklearn.features import GraphTensFeatures
 from ..sklearn.heads.answers import Labels
 from ..sklearn.heads.landmark_gp import FIRST, LandmarkGP, blocks
 from ..sklearn.heads.least_squares import LeastSquaresClassifier
 from ..sklearn.heads.regression import GAMMAS
 from ..sklearn.inputs import OneGraph, as_graphs
+from ..sklearn.with_features import own_features
 from .pieces import Pieces, left_out, pieces
 from .scaffolds import random_folds
 
@@ -32,6 +34,7 @@ Singles = NDArray[np.float32]
 FOLDS = 5
 
 
+@dataclass(eq=False, repr=False)
 class MoleculeClassifier(BaseEstimator):  # type: ignore[misc]
     """Several labels of 0 and 1, NaN where unknown.
 
@@ -50,24 +53,14 @@ class MoleculeClassifier(BaseEstimator):  # type: ignore[misc]
         answers_: how their sum becomes odds.
     """
 
-    def __init__(
-        self,
-        features: GraphTensFeatures,
-        *,
-        landmarks: int | None = None,
-        gamma: float | None = None,
-        rare: bool = False,
-        share: float = 0.5,
-        n_jobs: int | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.features = features
-        self.landmarks = landmarks
-        self.gamma = gamma
-        self.rare = rare
-        self.share = share
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    features: GraphTensFeatures
+    _: KW_ONLY
+    landmarks: int | None = None
+    gamma: float | None = None
+    rare: bool = False
+    share: float = 0.5
+    n_jobs: int | None = None
+    random_state: int | None = None
 
     def fit(self, X: Any, y: Matrix) -> Self:
         """Learn from graphs."""
@@ -122,8 +115,7 @@ class MoleculeClassifier(BaseEstimator):  # type: ignore[misc]
             self.head_.partial_fit(walks, y[block], groups=groups)
         self.head_.settle()
         one_noise(self.head_)
-        held: NDArray[np.int64] = order[0][self.head_.gp_.held_rows_]
-        return held
+        return order[0][self.head_.gp_.held_rows_]
 
 
 def for_rare(y: Matrix) -> list[dict[int, float]]:
@@ -152,5 +144,4 @@ def one_noise(head: LeastSquaresClassifier) -> None:
 
 def _spread(values: Matrix) -> Matrix:
     """Of each column, at least a rounding of it."""
-    found: Matrix = np.maximum(np.nan_to_num(np.nanstd(values, axis=0)), 1e-9)
-    return found
+    return np.maximum(np.nan_to_num(np.nanstd(values, axis=0)), 1e-9)

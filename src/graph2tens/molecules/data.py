@@ -1,4 +1,4 @@
-"""A table of molecules and measured values -> what can be learnt from, and a report of what was met on the way."""
+"""A table of molecules and measured values -> what can be learnt from, and a report of what was odd."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from .tables import MISSING, Table
 
 TASKS = ("auto", "regression", "classification")
 MANY_CLASSES = 30
+MOST_LISTED = 10  # lines of one kind of problem
 FEWEST = 10  # molecules with a known target, and different ones, that can be learnt from
 PAIRS = ({0.0, 1.0}, {-1.0, 1.0}, {1.0, 2.0})  # numbers that name two classes
 FAR = 1000  # times the usual distance from the median: a slip of the pen more often than a measurement
@@ -100,14 +101,13 @@ def measured(table: Table, molecules: Molecules, targets: Sequence[str], task: s
     return found
 
 
-def describe(table: Table, molecules: Molecules, most: int = 10) -> list[str]:
+def describe(table: Table, molecules: Molecules) -> list[str]:
     """What could not be read, by line, and what may surprise."""
-    said = [f"{table.unit} {line}: {why}." for line, why in table.problems[:most]]
-    for place, text, why in molecules.problems[:most]:
+    said = [f"{table.unit} {line}: {why}." for line, why in table.problems[:MOST_LISTED]]
+    for place, text, why in molecules.problems[:MOST_LISTED]:
         shown = f" {text!r}" if text else ""
         said.append(f"{table.unit} {table.lines[place]}: no molecule{shown}: {why}.")
-    more = len(molecules.problems) - most
-    if more > 0:
+    if (more := len(molecules.problems) - MOST_LISTED) > 0:
         said.append(f"... and {more} more {table.unit}s without a readable molecule.")
     if molecules.salts:
         first = table.lines[molecules.salts[0]]

@@ -48,8 +48,7 @@ def draw(molecule: Any, found: Shares, largest: float | None = None) -> str:
         highlightBondColors={place: colour(share / top) for place, share in enumerate(found.bonds)},
     )
     drawer.FinishDrawing()
-    text: str = drawer.GetDrawingText()
-    return text
+    return drawer.GetDrawingText()
 
 
 def explained_picture(model: MoleculeModel, smiles: str, target: int) -> str:

@@ -111,8 +111,7 @@ class Likeness:
         """(m, m) the lower Cholesky factor of T of the landmarks: its rows are their coordinates."""
         kernel = min_max(self.landmarks, self.landmarks)
         np.fill_diagonal(kernel, 1 + EQUAL)
-        factor: Matrix = scipy.linalg.cholesky(kernel, lower=True, overwrite_a=True, check_finite=False)
-        return factor
+        return scipy.linalg.cholesky(kernel, lower=True, overwrite_a=True, check_finite=False)
 
     def transform(self, graphs: Sequence[OneGraph]) -> Matrix:
         """(graphs, m + 1); the last coordinate is what the landmarks do not see."""
@@ -136,13 +135,11 @@ class Likeness:
         return np.column_stack([inside, np.full(len(inside), _unseen(inside.sum(axis=0)[None])[0] / len(inside))])
 
     def _coordinates(self, likeness: Matrix) -> Matrix:
-        found: Matrix = scipy.linalg.solve_triangular(self.factor, likeness.T, lower=True, check_finite=False).T
-        return found
+        return scipy.linalg.solve_triangular(self.factor, likeness.T, lower=True, check_finite=False).T
 
 
 def _unseen(inside: Matrix) -> Matrix:
-    rest: Matrix = np.sqrt(np.maximum(1 - np.square(inside).sum(axis=1), 0))
-    return rest
+    return np.sqrt(np.maximum(1 - np.square(inside).sum(axis=1), 0))
 
 
 def min_max(one: Any, other: Any) -> Matrix:
@@ -150,8 +147,7 @@ def min_max(one: Any, other: Any) -> Matrix:
     sums = [np.asarray(table.sum(axis=1)).reshape(-1) for table in (one, other)]
     most = int(max(one.max(), other.max(), 1))
     least = (_unary(one, most) @ _unary(other, most).T).toarray()
-    found: Matrix = least / np.maximum(sums[0][:, None] + sums[1][None, :] - least, 1)
-    return found
+    return least / np.maximum(sums[0][:, None] + sums[1][None, :] - least, 1)
 
 
 def _unary(table: Any, most: int) -> Any:

@@ -58,12 +58,10 @@ class Expansion:
     def slope(self, z: Matrix) -> Matrix:
         """The gradient of f at z."""
         pull = -2 * self.rate * self.weights / np.square(1 + self.rate * self._distances(z))
-        slope: Matrix = self.factor * (pull.sum() * z - pull @ self.points.astype(np.float64))
-        return slope
+        return self.factor * (pull.sum() * z - pull @ self.points.astype(np.float64))
 
     def _distances(self, z: Matrix) -> Matrix:
-        distances: Matrix = np.square(self.points - z).sum(axis=1)
-        return distances
+        return np.square(self.points - z).sum(axis=1)
 
 
 def shares(model: MoleculeModel, graph: Data, target: int = 0) -> Shares:
@@ -104,8 +102,7 @@ def parts_of_nodes(features: Any, graph: Data) -> Matrix:
     rows.pooling, rows.settings_ = None, {**features.settings_, "pooling": None}
     nodes = rows.transform([graph]).astype(np.float64)
     divisor = {"sum": 1.0, "mean": float(len(nodes)), "sqrt": float(np.sqrt(len(nodes)))}[features.settings_["pooling"]]
-    parts: Matrix = nodes / divisor
-    return parts
+    return nodes / divisor
 
 
 def expand(learner: Any, target: int) -> tuple[Expansion, Matrix, Matrix]:

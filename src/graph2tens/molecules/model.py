@@ -16,8 +16,8 @@ from torch_geometric.data import Data
 
 from ..sklearn import GraphTensFeatures, GraphTensRegressor
 from ..sklearn.base import EXACT
-from ..sklearn.features import own_features
 from ..sklearn.inputs import as_graphs
+from ..sklearn.with_features import own_features
 from . import storage
 from .attributes import ATOM_COLUMNS, BOND_COLUMNS, from_molecule
 from .classes import MoleculeClassifier
@@ -107,7 +107,7 @@ class MoleculeModel:
     def predict(self, graphs: Sequence[Data], smiles: Sequence[str], n_jobs: int | None = None) -> Predictions:
         """Predictions for graphs of :func:`~graph2tens.molecules.parse` and their canonical SMILES; `n_jobs` threads, same bits."""
         self.estimator.features_.set_params(n_jobs=n_jobs)
-        with np.errstate(invalid="ignore"):  # told below
+        with np.errstate(invalid="ignore"):  # raised below
             values, deviations = answer(self.estimator, list(graphs))
         if not (np.isfinite(values).all() and (deviations is None or np.isfinite(deviations).all())):
             raise ValueError("the model gives no finite numbers: it is damaged. Fit it again, or get an unchanged copy.")
@@ -147,7 +147,7 @@ class MoleculeModel:
         names = ("task", "targets", "classes", "salts", "notes")
         missing = [name for name in names if name not in text] + [name for name in ("estimator", "familiarity") if name not in state]
         if missing:
-            raise ValueError(f"{folder} is no complete model: {missing[0]!r} is missing.")
+            raise ValueError(f"{folder} is not a complete model: {missing[0]!r} is missing.")
         made = cls(state["estimator"], state["familiarity"], **{name: text[name] for name in names})
         try:
             made.predict([from_molecule(Chem.MolFromSmiles("CO"))], ["CO"])
@@ -162,7 +162,7 @@ def classifier(features: GraphTensFeatures, data: Measured, y: Matrix, n_jobs: i
     if len(y) > EXACT:
         estimator.set_params(landmarks=LANDMARKS, gamma=WIDTH, rare=True, share=SHARE)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "label .* is known of fewer than two graphs")  # told by `measured`, with names and not numbers
+        warnings.filterwarnings("ignore", "label .* is known of fewer than two graphs")  # `measured` has named them
         return estimator.fit(data.graphs, y)
 
 

@@ -1,4 +1,4 @@
-"""One SMILES -> a molecule of RDKit, or its own words for why not, as text instead of lines on the terminal."""
+"""One SMILES -> a molecule of RDKit, or RDKit's reason why not, as text instead of lines on the terminal."""
 
 from __future__ import annotations
 

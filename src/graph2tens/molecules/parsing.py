@@ -1,7 +1,7 @@
-"""SMILES -> graphs, many at a time, with a report of what was met on the way.
+"""SMILES -> graphs, many at a time, with a report of what was odd.
 
-A file of molecules is never quite clean. What cannot be read is told with its line and left out, the rest goes on; what can be read but
-may surprise (salts, molecules that occur twice under different SMILES) is counted and told.
+A file of molecules is never quite clean. What cannot be read is reported with its line and left out; the rest goes on. What can be read but
+may surprise (salts, molecules that occur twice under different SMILES) is counted and reported.
 """
 
 from __future__ import annotations

@@ -52,8 +52,7 @@ class Pieces:
 
     def predict(self, table: Any) -> Matrix:
         """(n, T)"""
-        values: Matrix = table @ self.weights + self.offset
-        return values
+        return table @ self.weights + self.offset
 
     def shares(self, graph: OneGraph) -> Matrix:
         """(atoms, T) parts of ``predict - offset``: a piece belongs to the atom in its middle, and of k equal ones each has a k-th."""
@@ -63,8 +62,7 @@ class Pieces:
         steps = np.arange(MOST)[None, :] * BUCKETS + buckets[:, None]
         met = np.minimum(times, MOST)[:, None] > np.arange(MOST)
         each = (self.weights[steps] * met[:, :, None]).sum(axis=1) * rows.data[0] / times[:, None]
-        found: Matrix = each[place.reshape(numbers.shape)].sum(axis=1)
-        return found
+        return each[place.reshape(numbers.shape)].sum(axis=1)
 
 
 def pieces(graphs: Sequence[OneGraph]) -> Any:
@@ -101,8 +99,7 @@ def _line(table: Any, signs: Matrix, weights: Matrix) -> tuple[Matrix, float]:
 
     def normal(v: Matrix) -> Matrix:
         rest = weight * (table @ v - middle @ v)
-        found: Matrix = table.T @ rest - middle * rest.sum() + RIDGE * v
-        return found
+        return table.T @ rest - middle * rest.sum() + RIDGE * v
 
     aim = weight * (y - mean)
     line, _ = cg(

@@ -21,6 +21,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
+from sklearn.base import BaseEstimator
 
 from ..datasets import AttributeScaler
 from ..files import as_json, holding, staged
@@ -98,7 +99,7 @@ def load(folder: Path) -> tuple[dict[str, Any], Any]:
         return text, _decode(text["state"], arrays, "state")
     except (SafetensorError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise ValueError(
-            f"{folder} is no model that this version of graph2tens can read: its `state` is not as `fit` writes it. Fit it again."
+            f"{folder} is not a model that this version of graph2tens can read: its `state` is not as `fit` writes it. Fit it again."
         ) from error
 
 
@@ -130,7 +131,7 @@ def _known_digest(folder: Path) -> str:
 def _read_description(folder: Path) -> dict[str, Any]:
     path = folder / DESCRIPTION
     if not path.is_file():
-        raise ValueError(f"{folder} is no model: there is no {DESCRIPTION} in it. A model is the folder that `graph2tens fit` wrote.")
+        raise ValueError(f"{folder} is not a model: there is no {DESCRIPTION} in it. A model is the folder that `graph2tens fit` wrote.")
     try:
         text = json.loads(path.read_bytes())
     except ValueError as error:
@@ -169,7 +170,9 @@ def _encode(value: Any, arrays: dict[str, Any]) -> Any:
     name = type(value).__name__
     if CLASSES.get(name) is not type(value):
         raise TypeError(f"a model cannot hold {name}: storage.py does not list it.")
-    fields = vars(value) if not dataclasses.is_dataclass(value) else {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+    # of an estimator all that it has learnt, too; of other dataclasses what they are made of
+    names = vars(value) if isinstance(value, BaseEstimator) else [field.name for field in dataclasses.fields(CLASSES[name])]
+    fields = {name: getattr(value, name) for name in names}
     return {"class": name, "fields": {key: _encode(entry, arrays) for key, entry in fields.items()}}
 
 
@@ -183,7 +186,7 @@ def _decode(tree: Any, arrays: dict[str, Any], where: str) -> Any:
         if made is None:
             raise ValueError(f"the model's {where} is of the class {tree['class']!r}, which this version of graph2tens does not know.")
         fields = {key: _decode(entry, arrays, f"{where}.{key}") for key, entry in tree["fields"].items()}
-        if dataclasses.is_dataclass(made):
+        if not issubclass(made, BaseEstimator):
             return made(**fields)
         whole: Any = object.__new__(made)
         whole.__dict__.update(fields)

@@ -1,4 +1,4 @@
-"""Files of molecules: CSV, TSV, SMI, Parquet and SDF, read into one table that remembers which line everything came from."""
+"""Files of molecules: CSV, TSV, SMI, Parquet and SDF, read into one table that keeps the line of every row."""
 
 from __future__ import annotations
 
@@ -71,10 +71,10 @@ class Table:
             f"{self.path.name} has no column named 'smiles'; name the column with --smiles, one of {', '.join(map(repr, self.columns))}."
         )
 
-    def numbers(self, name: str, option: str = "--target") -> tuple[NDArray[np.float64], list[tuple[int, str]]]:
+    def numbers(self, name: str) -> tuple[NDArray[np.float64], list[tuple[int, str]]]:
         """A column as numbers, NaN where it is empty, and the (line, what is wrong) of entries that are neither."""
         values, problems = np.full(len(self), np.nan), []
-        for place, text in enumerate(self.column(name, option)):
+        for place, text in enumerate(self.column(name, "--target")):
             if text.strip().lower() in MISSING:
                 continue
             try:

@@ -2,7 +2,8 @@
 
 The library's layers follow the text. What differs here is a handful of hooks: a bias on every projection, lift coefficients for each
 functional, a norm that is scaled by 1/M, the order of components in initialisation and penalty, and (G2TAN) features 0 where the walk
-cannot go anywhere. Self-loops, mixing and the rest are arguments of the library's own classes (:mod:`graph2tens.paper.protocols`).
+cannot go anywhere. Self-loops, mixing, and attention dropout that never acts are arguments of the library's own classes: see
+:mod:`graph2tens.paper.protocols`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A table of runs worked off by one or many processes, each finished run one line in a file.
+"""`reproduce`: a table of runs done by one or many processes; each finished run is a line in a file.
 
-There is no list of who does what. Every process goes through the whole plan and takes what is neither recorded nor claimed, so `jobs`
+No process is assigned anything. Every one goes through the whole plan and takes what is neither recorded nor claimed, so `jobs`
 workers of one command, several commands and several machines on one disk all do the same thing.
 """
 
@@ -19,10 +19,10 @@ import torch
 
 from ..datasets import GraphDataset, load
 from ..training.config import KEY, Run
-from ..training.loop import Epoch
 from ..training.provenance import cores
 from ..training.records import Record
 from ..training.run import CURVE_POINTS, perform, prepare
+from ..training.state import Epoch
 from ..training.store import RunStore
 from .authors import NETWORKS
 from .rivals import RIVALS

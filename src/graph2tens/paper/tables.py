@@ -110,7 +110,7 @@ def plan(
 
     Other systems than the paper's own are run if `models` names them, or has ``rivals`` for all of them.
 
-    With `epochs` runs are trials: they stop after so many epochs and are kept apart from full ones.
+    With `epochs` runs are trials: they stop after this many epochs and are kept apart from full ones.
     """
     if table not in TABLES:
         raise ValueError(f"`table` must be one of {', '.join(TABLES)} (got {table!r}).")
@@ -128,11 +128,10 @@ def plan(
             raise ValueError(f"table {table} has no {name} {unknown[0]!r}; there is {', '.join(map(str, sorted(known)))}.")
         cells = tuple(cell for cell in cells if getattr(cell, name) in wanted)
     runs = [as_variant(base_run(cell._replace(protocol=protocol), seed)) for seed in seeds for cell in cells]
-    return [run if epochs in (None, run.training.epochs) else _trial(run, epochs) for run in runs]
-
-
-def _trial(run: Run, epochs: Any) -> Run:
-    return replace(run, training=replace(run.training, epochs=epochs), epochs_limit=epochs)
+    if epochs is None:
+        return runs
+    trials = (replace(run, training=replace(run.training, epochs=epochs), epochs_limit=epochs) for run in runs)
+    return [run if run.training.epochs == epochs else trial for run, trial in zip(runs, trials, strict=True)]
 
 
 def place(cell: Cell) -> tuple[Any, ...]:

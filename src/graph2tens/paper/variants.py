@@ -46,10 +46,6 @@ class Departure:
     models: tuple[str, ...] = MODELS
 
 
-def _attention_dropout(run: Run) -> Run:
-    return _network(attention_dropout=ATTENTION_DROPOUT["node" if run.cell.dataset in CITATIONS else "graph"])(run)
-
-
 DEPARTURES: Mapping[str, Departure] = {
     "NoSelfLoops": Departure(
         "self-loops",
@@ -64,7 +60,7 @@ DEPARTURES: Mapping[str, Departure] = {
         "10 % of edges (citation: 30 %)",
         "the mask is computed, never applied",
         "a share of the attention edges is dropped during training, as in the paper's text",
-        _attention_dropout,
+        lambda run: _network(attention_dropout=ATTENTION_DROPOUT["node" if run.cell.dataset in CITATIONS else "graph"])(run),
         ("G2TAN",),
     ),
     "L2Mean": Departure(

@@ -1,4 +1,4 @@
-"""Means, standard errors and differences of accuracies: the little statistics a table of seeds needs.
+"""Means, standard errors and differences of accuracies: what a table of seeds needs.
 
 Every number here is in percent (points), and a deviation is always the sample one (n - 1 in the denominator).
 """
@@ -42,6 +42,11 @@ class Difference:
         if self.standard_error > 0:
             return self.points / self.standard_error
         return math.copysign(math.inf, self.points) if self.points else 0.0
+
+    @property
+    def reach(self) -> float:
+        """How far from zero a picture of it reaches, two standard errors either side."""
+        return abs(self.points) + AGREEMENT * self.standard_error
 
     @property
     def agrees(self) -> bool:

@@ -53,6 +53,11 @@ def gap(value: Difference | None, digits: int = 1) -> str:
     return "" if value is None else f"{signed(value.points, digits)} ± {AGREEMENT * value.standard_error:.{digits}f}"
 
 
+def paired_gap(value: Difference) -> str:
+    """The same, with the number of pairs that it rests on."""
+    return f"{gap(value)} ({value.pairs})"
+
+
 def seconds(value: float) -> str:
     """A duration with as many digits as anyone can use."""
     if value < 1e-3:

@@ -1,4 +1,11 @@
-"""Graphs for scikit-learn: features, kernels, classifiers and regressors that take lists of PyG, networkx, NumPy or SciPy graphs."""
+"""Graphs for scikit-learn: features, kernels, classifiers and regressors that take lists of PyG, networkx, NumPy or SciPy graphs.
+
+Files, in reading order: ``inputs`` and ``targets`` read graphs and what is to be learnt; ``encoding``, ``edge_nodes`` and ``structure``
+describe nodes by numbers; ``random_features`` makes layers of features of them with the compiled ``feature_loops``, ``pooling`` sums them
+over a graph, and ``features`` is the estimator of all that. ``heads/`` learn from tables; ``with_features`` joins features and head for
+``classifier`` and ``regressor``. ``kernel``, ``nodes``, ``network_estimators`` and ``weisfeiler_lehman`` are further estimators;
+``evaluate`` measures accuracy.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -19,7 +26,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; the same names are impo
     from .nodes import GraphTensNodeRegressor as GraphTensNodeRegressor
     from .regressor import GraphTensRegressor as GraphTensRegressor
     from .tu_writer import write_tu as write_tu
-    from .wl import WeisfeilerLehman as WeisfeilerLehman
+    from .weisfeiler_lehman import WeisfeilerLehman as WeisfeilerLehman
 else:
     __getattr__, __dir__ = on_first_use(
         __name__,
@@ -35,7 +42,7 @@ else:
             "network_estimators": ["G2TNClassifier", "G2TNRegressor"],
             "nodes": ["GraphTensNodeClassifier", "GraphTensNodeRegressor"],
             "regressor": ["GraphTensRegressor"],
-            "wl": ["WeisfeilerLehman"],
+            "weisfeiler_lehman": ["WeisfeilerLehman"],
             "tu_writer": ["write_tu"],
         },
     )

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
-from .base import WithFeatures, in_blocks, learn_in_blocks
-from .features import GraphTensFeatures, own_features
+from .features import GraphTensFeatures
 from .heads.answers import as_dictionaries
 from .heads.distances import candidates
 from .heads.least_squares import LeastSquaresClassifier
 from .heads.validated_svc import ValidatedSVC
 from .inputs import as_graphs
 from .targets import check_labels, check_targets, has_labels, share_right, warn_of_rare
+from .with_features import WithFeatures
 
 
+@dataclass(eq=False, repr=False)
 class GraphTensClassifier(WithFeatures, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     r"""Classify graphs without training a network: :class:`GraphTensFeatures` and a head that learns from them.
 
@@ -48,32 +48,18 @@ class GraphTensClassifier(WithFeatures, ClassifierMixin, BaseEstimator):  # type
             least squares ``head_.gp_.gamma_``, ``head_.gp_.noise_``, ``head_.gp_.rmse_``.
     """
 
-    def __init__(
-        self,
-        features: GraphTensFeatures | None = None,
-        *,
-        landmarks: int | str | None = "auto",
-        C: float | Sequence[float] = (1.0, 3.0, 10.0, 100.0),
-        gamma: float | Sequence[float] | None = None,
-        validation: float | int | str = "auto",
-        refit: bool = True,
-        class_weight: Any = None,
-        tol: float = 1e-2,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.features = features
-        self.landmarks = landmarks
-        self.C = C
-        self.gamma = gamma
-        self.validation = validation
-        self.refit = refit
-        self.class_weight = class_weight
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    features: GraphTensFeatures | None = None
+    _: KW_ONLY
+    landmarks: int | str | None = "auto"
+    C: float | Sequence[float] = (1.0, 3.0, 10.0, 100.0)
+    gamma: float | Sequence[float] | None = None
+    validation: float | int | str = "auto"
+    refit: bool = True
+    class_weight: Any = None
+    tol: float = 1e-2
+    n_jobs: int | None = None
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
 
     def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> Self:
         """Compute features, and let the head choose and learn.
@@ -88,19 +74,13 @@ class GraphTensClassifier(WithFeatures, ClassifierMixin, BaseEstimator):  # type
         several, landmarks = has_labels(y), self._landmarks(len(graphs), y)
         answers = check_labels(y, len(graphs)) if several else check_targets(y, len(graphs))
         warn_of_rare(answers)
-        made = own_features(self).fit(graphs)
-        groups = getattr(made, "column_groups_", None)
-        table_val = None if X_val is None else made.transform(X_val)
         if landmarks is None:
-            head = self._least_squares(None) if several else self._svm()
-            head.fit(made.transform(graphs), answers, table_val, y_val, groups)
+            self._learn(self._with_landmarks(None) if several else self._svm(), graphs, answers, None, X_val, y_val)
         else:
             known = ~np.isnan(answers) if several else answers[:, None] == np.unique(answers)
-            head = self._least_squares(landmarks, all_answers=answers)
-            options = {"classes": np.unique(answers), "X_val": table_val, "y_val": y_val, "groups": groups}
-            learn_in_blocks(made, head, graphs, answers, known, check_random_state(self.random_state), **options)
-            head.settle()
-        self.head_, self.features_, self.classes_ = head, made, head.classes_
+            head = self._with_landmarks(landmarks, all_answers=answers)
+            self._learn(head, graphs, answers, known, X_val, y_val, classes=np.unique(answers))
+        self.classes_ = self.head_.classes_
         return self
 
     @available_if(lambda self: self.landmarks is not None)  # type: ignore[untyped-decorator]
@@ -113,38 +93,28 @@ class GraphTensClassifier(WithFeatures, ClassifierMixin, BaseEstimator):  # type
             X, y: as in :meth:`fit`.
             classes: all classes, if the first graphs may lack some.
         """
-        graphs = as_graphs(X)
-        if not hasattr(getattr(self, "head_", None), "partial_fit"):  # a fit with all graphs cannot go on
-            self._check_candidates()
-            self.features_ = own_features(self).fit(graphs)
-            self.head_ = self._least_squares(self._landmarks(None, y))
-        self.head_.partial_fit(self.features_.transform(graphs), y, classes, groups=getattr(self.features_, "column_groups_", None))
+        self._learn_more(X, y, classes=classes)
         self.classes_ = self.head_.classes_
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each graph, or (n, labels) of 0 and 1."""
-        return self._answer(X, "predict")
+        return self._ask(X, lambda table: self.head_.predict(table))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probability of each class, in the order of ``classes_``; for several labels (n, labels), the probability of 1.
 
         The likeliest class is the one :meth:`predict` answers.
         """
-        return self._answer(X, "predict_proba")
+        return self._ask(X, lambda table: self.head_.predict_proba(table))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """(n,) for two classes, positive for the second, (n, classes) for more; for several labels (n, labels), positive for 1."""
-        return self._answer(X, "decision_function")
+        return self._ask(X, lambda table: self.head_.decision_function(table))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of right answers, of several labels among the known ones."""
         return share_right(y, self.predict(X), sample_weight)
-
-    def _answer(self, X: Any, question: str) -> NDArray[Any]:
-        check_is_fitted(self, "head_")
-        answers: NDArray[Any] = in_blocks(self.features_, X, getattr(self.head_, question))
-        return answers
 
     def _check_candidates(self) -> None:
         candidates(self.C, "C")
@@ -155,7 +125,7 @@ class GraphTensClassifier(WithFeatures, ClassifierMixin, BaseEstimator):  # type
         names = ("C", "validation", "refit", "class_weight", "tol", "n_jobs", "random_state", "verbose")
         return ValidatedSVC(**{name: getattr(self, name) for name in names}, **self._width())
 
-    def _least_squares(self, landmarks: int | None, all_answers: Any = None) -> LeastSquaresClassifier:
+    def _with_landmarks(self, landmarks: int | None, all_answers: Any = None) -> LeastSquaresClassifier:
         weight = self.class_weight
         if isinstance(weight, str) and all_answers is not None:  # a stream of blocks must know the shares of the classes beforehand
             weight = as_dictionaries(weight, all_answers)

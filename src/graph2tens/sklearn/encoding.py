@@ -100,7 +100,7 @@ class Encoder:
             width = (0 if self.edge_scaler is None else self.edge_scaler.shift.size) + len(self.edge_labels or ())
             parts.append(np.zeros((graph.num_nodes, width)))
         x = np.concatenate(parts, axis=1) if parts else np.zeros((graph.num_nodes, 0))
-        with np.errstate(over="ignore"):  # said below, with the number of the graph
+        with np.errstate(over="ignore"):  # raised below, with the number of the graph
             single = (x if x.shape[1] else np.ones((graph.num_nodes, 1))).astype(np.float32)
         if not np.isfinite(single).all():
             raise ValueError(f"{where} must have attributes of a size like those of the training graphs (got some beyond float32).")
@@ -149,7 +149,7 @@ def _values(lists: Iterable[list[Hashable] | None], name: str) -> tuple[Hashable
 
 
 def _warn_of_unknown(lists: Iterable[list[Hashable] | None], known: tuple[Hashable, ...] | None, name: str) -> None:
-    """A label that was spelt or numbered otherwise in training would be passed over, and nobody would know why answers are poor."""
+    """Labels that were spelt or numbered otherwise in training would silently be ignored, and answers be poor."""
     if known is None:
         return
     new = {label for labels in lists for label in labels or ()}.difference(known)

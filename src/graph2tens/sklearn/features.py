@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
@@ -20,12 +21,12 @@ from .base import GraphInput
 from .edge_nodes import EDGES, EdgeNodes, carry_something
 from .encoding import Encoder
 from .inputs import OneGraph, as_graphs
+from .pooling import POOLINGS, Pooling, batches
 from .random_features import Layer, Singles, Walks, apply_layers, draw_layers
 from .structure import parse_structure, structure_names, with_structure
 
-POOLINGS = ("sqrt", "sum", "mean", "both", None)
 
-
+@dataclass(eq=False, repr=False)
 class GraphTensFeatures(GraphInput, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     r"""Features of graphs from random walks that remember the order of what they saw, without training.
 
@@ -69,7 +70,7 @@ class GraphTensFeatures(GraphInput, TransformerMixin, BaseEstimator):  # type: i
     Attributes:
         encoder_: how nodes are described, fixed by the training graphs.
         edge_nodes_: how edges become nodes, or None.
-        column_groups_: (columns, weight) pairs for whoever measures distances, or None.
+        column_groups_: (columns, weight) pairs for measuring distances, or None.
         settings_: the arguments at the time of :meth:`fit`.
         layers_: the random functionals, a list of :class:`~graph2tens.sklearn.random_features.Layer`.
         n_features_out_: number of columns.
@@ -81,52 +82,28 @@ class GraphTensFeatures(GraphInput, TransformerMixin, BaseEstimator):  # type: i
         (2, 51)
     """
 
-    def __init__(
-        self,
-        walk_length: int = 1,
-        degree: int = 2,
-        n_layers: int = 10,
-        n_functionals: int = 128,
-        n_waves: int = 512,
-        *,
-        frequency: tuple[float, float] = (1.0, 4.0),
-        functionals: str = "random",
-        increments: bool = True,
-        zero_start: bool = True,
-        time: bool = False,
-        laziness: float = 0.0,
-        degree_attribute: bool = True,
-        structure: str = "",
-        edges: str = "auto",
-        pooling: str | None = "sqrt",
-        layer_decay: float | None = None,
-        handle_unknown: str = "ignore",
-        batch_size: int = 2048,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.walk_length = walk_length
-        self.degree = degree
-        self.n_layers = n_layers
-        self.n_functionals = n_functionals
-        self.n_waves = n_waves
-        self.frequency = frequency
-        self.functionals = functionals
-        self.increments = increments
-        self.zero_start = zero_start
-        self.time = time
-        self.laziness = laziness
-        self.degree_attribute = degree_attribute
-        self.structure = structure
-        self.edges = edges
-        self.pooling = pooling
-        self.layer_decay = layer_decay
-        self.handle_unknown = handle_unknown
-        self.batch_size = batch_size
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    walk_length: int = 1
+    degree: int = 2
+    n_layers: int = 10
+    n_functionals: int = 128
+    n_waves: int = 512
+    _: KW_ONLY
+    frequency: tuple[float, float] = (1.0, 4.0)
+    functionals: str = "random"
+    increments: bool = True
+    zero_start: bool = True
+    time: bool = False
+    laziness: float = 0.0
+    degree_attribute: bool = True
+    structure: str = ""
+    edges: str = "auto"
+    pooling: str | None = "sqrt"
+    layer_decay: float | None = None
+    handle_unknown: str = "ignore"
+    batch_size: int = 2048
+    n_jobs: int | None = None
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fix the columns that describe nodes, and draw the functionals.
@@ -240,7 +217,7 @@ class GraphTensFeatures(GraphInput, TransformerMixin, BaseEstimator):  # type: i
     def _transform_batch(self, graphs: Sequence[OneGraph], first: int) -> Singles:
         """Features of some graphs, of which `first` is the number of the first in `X`."""
         graphs = self._divided(graphs, first, self.encoder_.labels)
-        with np.errstate(over="ignore", invalid="ignore"):  # said below, with the number of the graph
+        with np.errstate(over="ignore", invalid="ignore"):  # raised below, with the number of the graph
             table = self._compute(graphs, first)
         finite = np.isfinite(table).all(axis=1)
         if not finite.all():
@@ -253,51 +230,24 @@ class GraphTensFeatures(GraphInput, TransformerMixin, BaseEstimator):  # type: i
 
     def _compute(self, graphs: Sequence[OneGraph], first: int) -> Singles:
         described = self.encoder_.transform(graphs, first)
-        ptr = np.concatenate([[0], np.cumsum([graph.num_nodes for graph in graphs])])
+        pooling = Pooling.of(graphs, self.settings_["pooling"])
         if self.settings_["functionals"] == "exact":
-            nodes: Singles = np.concatenate([self._exact(x, graph) for x, graph in zip(described, graphs, strict=True)])
-            return nodes if self.settings_["pooling"] is None else self._pooled(_sums(nodes, ptr), ptr)
+            return pooling.finish(pooling.sums(np.concatenate([self._exact(x, graph) for x, graph in zip(described, graphs, strict=True)])))
         x = np.concatenate(described)
-        walks = Walks.of(graphs, self.settings_["laziness"])
-        blocks: list[NDArray[Any]] = [x if self.settings_["pooling"] is None else _sums(x, ptr)]
+        blocks = [pooling.sums(x)]
+        for outputs, waves in apply_layers(self.layers_, x, Walks.of(graphs, self.settings_["laziness"]), **self._of_a_walk()):
+            blocks += [pooling.sums(outputs), pooling.sums(waves)]
+        return pooling.finish(np.concatenate(blocks, axis=1))
 
-        def collect(number: int, outputs: Singles, waves: Singles) -> None:
-            for block in (outputs, waves):
-                blocks.append(block if self.settings_["pooling"] is None else _sums(block, ptr))
-
-        apply_layers(
-            self.layers_,
-            x,
-            walks,
-            length=self.settings_["walk_length"],
-            increments=self.settings_["increments"],
-            zero_start=self.settings_["zero_start"],
-            time=self.settings_["time"],
-            collect=collect,
-        )
-        table: NDArray[Any] = np.concatenate(blocks, axis=1)
-        return table if self.settings_["pooling"] is None else self._pooled(table, ptr)
-
-    def _pooled(self, sums: NDArray[np.float64], ptr: NDArray[np.int64]) -> Singles:
-        count = np.diff(ptr).astype(np.float64)[:, None]
-        if self.settings_["pooling"] == "both":
-            return np.concatenate([sums, sums / count], axis=1).astype(np.float32)
-        divisor: NDArray[np.float64] = {"sum": np.ones_like(count), "mean": count, "sqrt": np.sqrt(count)}[str(self.settings_["pooling"])]
-        pooled: Singles = (sums / divisor).astype(np.float32)
-        return pooled
+    def _of_a_walk(self) -> dict[str, Any]:
+        """How long walks are and what they remember."""
+        settings = self.settings_
+        return {"length": settings["walk_length"], **{name: settings[name] for name in ("increments", "zero_start", "time")}}
 
     def _exact(self, x: Singles, graph: OneGraph) -> Singles:
         """(n, 1 + d + .. + d^M) of one graph alone, in double precision."""
         walk = random_walk(torch.from_numpy(graph.edges), graph.num_nodes, torch.from_numpy(graph.weights), self.settings_["laziness"])
-        features = node_features(
-            torch.from_numpy(x).double(),
-            walk,
-            length=self.settings_["walk_length"],
-            degree=self.settings_["degree"],
-            increments=self.settings_["increments"],
-            zero_start=self.settings_["zero_start"],
-            time=self.settings_["time"],
-        )
+        features = node_features(torch.from_numpy(x).double(), walk, degree=self.settings_["degree"], **self._of_a_walk())
         return features.numpy().astype(np.float32)
 
     def _check_memory(self, graphs: Sequence[OneGraph]) -> None:
@@ -334,32 +284,3 @@ class GraphTensFeatures(GraphInput, TransformerMixin, BaseEstimator):  # type: i
         low, high = self.frequency
         if not 0 < low <= high < np.inf:
             raise ValueError(f"`frequency` must be (lowest, highest) with 0 < lowest <= highest (got {self.frequency!r}).")
-
-
-def own_features(owner: BaseEstimator) -> GraphTensFeatures:
-    """A copy of an estimator's ``features``, by default ``GraphTensFeatures()``; `random_state` and `n_jobs` are the estimator's unless
-    the features have their own."""
-    made: GraphTensFeatures = GraphTensFeatures() if owner.features is None else clone(owner.features)
-    for name in ("random_state", "n_jobs"):
-        if made.get_params(deep=False).get(name, 0) is None:
-            made.set_params(**{name: getattr(owner, name)})
-    return made
-
-
-def batches(graphs: Sequence[OneGraph], nodes: int) -> Any:
-    """Ranges of graphs that have about `nodes` nodes together."""
-    start, total = 0, 0
-    for place, graph in enumerate(graphs):
-        if total and total + graph.num_nodes > nodes:
-            yield slice(start, place)
-            start, total = place, 0
-        total += graph.num_nodes
-    yield slice(start, len(graphs))
-
-
-def _sums(x: NDArray[Any], ptr: NDArray[np.int64]) -> NDArray[np.float64]:
-    from .compiled import plain, pool
-
-    out = np.zeros((ptr.size - 1, x.shape[1]))
-    pool(plain(x), ptr, out)
-    return out

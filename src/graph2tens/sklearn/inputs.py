@@ -304,7 +304,7 @@ def _array(values: Any, where: str, name: str) -> NDArray[Any]:
     if isinstance(values, torch.Tensor):
         return _numpy(values)
     if scipy.sparse.issparse(values):
-        return values.toarray()  # type: ignore[no-any-return]
+        return values.toarray()
     try:
         return np.asarray(values)
     except ValueError as error:

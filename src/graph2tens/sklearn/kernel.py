@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise, product
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
-import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.metrics.pairwise import pairwise_kernels
@@ -18,18 +17,21 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from ..checks import check_integer, check_laziness
-from ..walks import random_walk
-from . import compiled
+from . import feature_loops
 from .base import GraphInput
 from .encoding import Encoder
-from .features import GraphTensFeatures, batches, own_features
+from .features import GraphTensFeatures
 from .heads.distances import Standardiser, squared_distances, typical
 from .inputs import OneGraph, as_graphs
+from .pooling import batches
+from .random_features import joint_walk
 from .walk_kernel import WalkKernel
+from .with_features import own_features
 
 Matrix = NDArray[np.float64]
 
 
+@dataclass(eq=False, repr=False)
 class GraphTensKernel(GraphInput, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     r"""A positive semi-definite kernel on graphs.
 
@@ -57,44 +59,24 @@ class GraphTensKernel(GraphInput, TransformerMixin, BaseEstimator):  # type: ign
         verbose: progress, as joblib has it.
     """
 
-    def __init__(
-        self,
-        kernel: str = "walk",
-        *,
-        walk_length: int = 5,
-        degree: int = 2,
-        increments: bool = True,
-        zero_start: bool = True,
-        time: bool = False,
-        laziness: float = 0.0,
-        attribute_kernel: str | Callable[[Matrix, Matrix], Matrix] = "linear",
-        features: GraphTensFeatures | None = None,
-        gamma: float = 1.0,
-        normalize: bool = True,
-        degree_attribute: bool = True,
-        handle_unknown: str = "ignore",
-        batch_size: int = 256,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.kernel = kernel
-        self.walk_length = walk_length
-        self.degree = degree
-        self.increments = increments
-        self.zero_start = zero_start
-        self.time = time
-        self.laziness = laziness
-        self.attribute_kernel = attribute_kernel
-        self.features = features
-        self.gamma = gamma
-        self.normalize = normalize
-        self.degree_attribute = degree_attribute
-        self.handle_unknown = handle_unknown
-        self.batch_size = batch_size
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    kernel: str = "walk"
+    _: KW_ONLY
+    walk_length: int = 5
+    degree: int = 2
+    increments: bool = True
+    zero_start: bool = True
+    time: bool = False
+    laziness: float = 0.0
+    attribute_kernel: str | Callable[[Matrix, Matrix], Matrix] = "linear"
+    features: GraphTensFeatures | None = None
+    gamma: float = 1.0
+    normalize: bool = True
+    degree_attribute: bool = True
+    handle_unknown: str = "ignore"
+    batch_size: int = 256
+    n_jobs: int | None = None
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fix how graphs are described, and remember the graphs that others are compared with."""
@@ -161,8 +143,7 @@ class GraphTensKernel(GraphInput, TransformerMixin, BaseEstimator):  # type: ign
         return gram
 
     def _rbf(self, distances: Matrix) -> Matrix:
-        kernel: Matrix = np.exp(-self.gamma / self.unit_ * distances)
-        return kernel
+        return np.exp(-self.gamma / self.unit_ * distances)
 
     def _blocks(self, graphs: Sequence[OneGraph]) -> list[_Block]:
         found = []
@@ -170,7 +151,7 @@ class GraphTensKernel(GraphInput, TransformerMixin, BaseEstimator):  # type: ign
             chosen = graphs[batch]
             ptr = np.concatenate([[0], np.cumsum([graph.num_nodes for graph in chosen])])
             x = np.concatenate(self.encoder_.transform(chosen, batch.start)).astype(np.float64)
-            found.append(_Block(x, _transition(chosen, ptr, self.laziness), _averages(ptr), batch))
+            found.append(_Block(x, _transition(chosen, self.laziness), _averages(ptr), batch))
         return found
 
     def _gram(self, one: list[_Block], other: list[_Block] | None) -> Matrix:
@@ -196,15 +177,14 @@ class GraphTensKernel(GraphInput, TransformerMixin, BaseEstimator):  # type: ign
         total = levels[0]
         for level in levels[1:]:
             total = total + level
-        found: Matrix = (other.average @ np.ascontiguousarray((one.average @ total).T)).T
-        return found
+        return (other.average @ np.ascontiguousarray((one.average @ total).T)).T
 
     def _attributes(self, x: Matrix, y: Matrix) -> Matrix:
         if self.attribute_kernel == "linear":  # in a fixed order, so that the bits do not depend on the block
-            rows, columns = (-size % compiled.ROWS for size in x.shape)
+            rows, columns = (-size % feature_loops.ROWS for size in x.shape)
             out = np.empty((x.shape[0] + rows, y.shape[0]))
             left, right = np.pad(x, [(0, rows), (0, columns)]), np.pad(y.T, [(0, columns), (0, 0)])
-            compiled.project(compiled.plain(left), compiled.plain(right), out)
+            feature_loops.project(feature_loops.plain(left), feature_loops.plain(right), out)
             return out[: x.shape[0]]
         S = self.attribute_kernel(x, y) if callable(self.attribute_kernel) else pairwise_kernels(x, y, metric=self.attribute_kernel)
         S = np.asarray(S, dtype=np.float64)
@@ -246,12 +226,10 @@ class _Block:
         return [_Block(self.x[a:b], self.P[a:b, a:b], _averages(np.array([0, b - a])), slice(0, 1)) for a, b in pairwise(ptr)]
 
 
-def _transition(graphs: Sequence[OneGraph], ptr: NDArray[np.int64], laziness: float) -> Any:
-    edges = np.concatenate([graph.edges + start for graph, start in zip(graphs, ptr, strict=False)], axis=1)
-    weights = np.concatenate([graph.weights for graph in graphs])
-    n = int(ptr[-1])
-    walk = random_walk(torch.from_numpy(edges), n, torch.from_numpy(weights), laziness)
-    return scipy.sparse.csr_array((walk.probabilities.numpy(), walk.col.numpy(), walk.row_ptr.numpy()), shape=(n, n))
+def _transition(graphs: Sequence[OneGraph], laziness: float) -> Any:
+    walk = joint_walk(graphs, laziness)
+    entries = walk.probabilities.numpy(), walk.col.numpy(), walk.row_ptr.numpy()
+    return scipy.sparse.csr_array(entries, shape=(walk.num_nodes, walk.num_nodes))
 
 
 def _averages(ptr: NDArray[np.int64]) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -21,9 +21,11 @@ from torch_geometric.data import Data
 from ..datasets import AttributeScaler, CollatedGraphs, GraphDataset, Split
 from ..nn import GraphTensNet
 from ..training.config import FEW_GRAPHS, Training, usual_batch_size
-from ..training.loop import Batch, Epoch, Opener, TrainingState, evaluate, fit
+from ..training.fabric import Opener
+from ..training.loop import all_outputs, fit
 from ..training.objectives import Objective
-from ..training.tasks import GraphTask, as_batch, walk_options
+from ..training.state import Epoch, TrainingState
+from ..training.tasks import Batch, GraphTask, as_batch, walk_options
 from .base import GraphInput
 from .encoding import Encoder
 from .inputs import OneGraph, as_graphs
@@ -32,49 +34,29 @@ from .targets import set_aside
 PATIENCE = 30
 
 
+@dataclass(eq=False, repr=False)
 class GraphNetwork(GraphInput, BaseEstimator):  # type: ignore[misc]
     """A :class:`graph2tens.nn.GraphTensNet` for graphs, trained by Adam with early stopping."""
 
-    def __init__(
-        self,
-        conv: str = "G2TN",
-        *,
-        hidden_channels: int = 128,
-        num_layers: int = 4,
-        walk_length: int = 5,
-        degree: int = 2,
-        dropout: float = 0.1,
-        network_options: Mapping[str, Any] | None = None,
-        epochs: int = 200,
-        batch_size: int | str = "auto",
-        learning_rate: float = 1e-3,
-        l2: float = 1e-4,
-        patience: int | str | None = "auto",
-        validation_fraction: float = 0.1,
-        degree_attribute: bool = True,
-        handle_unknown: str = "ignore",
-        device: str = "cpu",
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.conv = conv
-        self.hidden_channels = hidden_channels
-        self.num_layers = num_layers
-        self.walk_length = walk_length
-        self.degree = degree
-        self.dropout = dropout
-        self.network_options = network_options
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.l2 = l2
-        self.patience = patience
-        self.validation_fraction = validation_fraction
-        self.degree_attribute = degree_attribute
-        self.handle_unknown = handle_unknown
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
+    conv: str = "G2TN"
+    _: KW_ONLY
+    hidden_channels: int = 128
+    num_layers: int = 4
+    walk_length: int = 5
+    degree: int = 2
+    dropout: float = 0.1
+    network_options: Mapping[str, Any] | None = None
+    epochs: int = 200
+    batch_size: int | str = "auto"
+    learning_rate: float = 1e-3
+    l2: float = 1e-4
+    patience: int | str | None = "auto"
+    validation_fraction: float = 0.1
+    degree_attribute: bool = True
+    handle_unknown: str = "ignore"
+    device: str = "cpu"
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
 
     def _train(
         self, graphs: list[OneGraph], y: Tensor, outputs: int, objective: Objective, held_out: tuple[list[OneGraph], Tensor] | None
@@ -98,7 +80,10 @@ class GraphNetwork(GraphInput, BaseEstimator):  # type: ignore[misc]
             self.network_ = self._network(outputs)
             parts = Split(train, validation, validation)
             task = _TaskWithTargets(y, dataset, parts, scaler, self.batch_size_, self.network_, fabric.device, objective)
-            state = fit(fabric, self.network_, task, self._training(), seed=seed, on_epoch=partial(self._report, objective.metric))
+            training = Training(
+                epochs=self.epochs, batch_size=self.batch_size_, learning_rate=self.learning_rate, l2=self.l2, patience=self.patience_
+            )
+            state = fit(fabric, self.network_, task, training, seed=seed, on_epoch=partial(self._report, objective.metric))
         self.network_ = self.network_.cpu().eval()
         self.history_, self.n_iter_, self.best_epoch_ = state.history, state.epoch, state.best_epoch
 
@@ -107,8 +92,8 @@ class GraphNetwork(GraphInput, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "network_")
         graphs = CollatedGraphs(self._data(as_graphs(X)), **(walk_options(self.network_) or {}))
         batches = (as_batch(batch) for batch in graphs.batches(range(len(graphs)), 2 * self.batch_size_))
-        found: NDArray[np.float64] = evaluate(Opener(self.network_), batches, _Unjudged(objective)).predictions.double().numpy()
-        return found
+        outputs, _ = all_outputs(Opener(self.network_), batches)
+        return objective.predictions(outputs).double().numpy()
 
     def _check_conv(self) -> None:
         if self.conv not in ("G2TN", "G2TAN"):
@@ -127,13 +112,8 @@ class GraphNetwork(GraphInput, BaseEstimator):  # type: ignore[misc]
             **(self.network_options or {}),
         )
 
-    def _training(self) -> Training:
-        return Training(
-            epochs=self.epochs, batch_size=self.batch_size_, learning_rate=self.learning_rate, l2=self.l2, patience=self.patience_
-        )
-
     def _settle(self, count: int, validated: bool) -> None:
-        """What ``"auto"`` means for so many graphs; graphs to validate by that the caller gives are used."""
+        """What ``"auto"`` means for this number of graphs; validation graphs that the caller gives are used."""
         for name in ("batch_size", "patience"):
             if isinstance(getattr(self, name), str) and getattr(self, name) != "auto":
                 raise ValueError(f"`{name}` must be a number or 'auto' (got {getattr(self, name)!r}).")
@@ -174,21 +154,3 @@ class _TaskWithTargets(GraphTask):
 
     def _batch(self, index: NDArray[np.int64], weight: float = 1.0) -> Batch:
         return replace(super()._batch(index, weight), y=self._y[torch.from_numpy(index)].to(self._device))
-
-
-class _Unjudged:
-    """An objective whose outputs are wanted where no truth is known."""
-
-    metric, higher_is_better = "", True
-
-    def __init__(self, objective: Objective) -> None:
-        self.predictions = objective.predictions
-
-    def loss(self, outputs: Tensor, y: Tensor) -> Tensor:
-        return outputs.new_zeros(())
-
-    def count(self, y: Tensor) -> int:
-        return len(y)
-
-    def score(self, outputs: Tensor, y: Tensor) -> float:
-        return 0.0

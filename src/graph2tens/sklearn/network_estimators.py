@@ -1,4 +1,4 @@
-"""`G2TNClassifier` and `G2TNRegressor`: the paper's network with the manners of scikit-learn."""
+"""`G2TNClassifier` and `G2TNRegressor`: the paper's network with scikit-learn's interface."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class G2TNClassifier(ClassifierMixin, GraphNetwork):  # type: ignore[misc]
         dropout: after every layer.
         network_options: further keywords of the network.
         epochs: passes over the training graphs, at most.
-        batch_size: graphs of a step; ``"auto"``: 128, and below 1,000 graphs so few that an epoch has 8 steps, at least 8 graphs.
+        batch_size: graphs of a step; ``"auto"``: 128; below 1,000 graphs an eighth of them, at least 8, so that an epoch has 8 steps.
         learning_rate: of the first step; it falls to 0 along a cosine.
         l2: weight of the tensor-norm penalty.
         patience: epochs without a better validation loss after which training stops; the best weights are kept. None trains to the
@@ -46,7 +46,7 @@ class G2TNClassifier(ClassifierMixin, GraphNetwork):  # type: ignore[misc]
     Attributes:
         classes_: class labels; for several labels a list with [0, 1] for each.
         network_: the trained network, on the CPU.
-        history_: what every epoch measured, a list of :class:`~graph2tens.training.loop.Epoch`.
+        history_: what every epoch measured, a list of :class:`~graph2tens.training.state.Epoch`.
         batch_size_, patience_: what was taken.
         n_iter_: epochs made; best_epoch_: the one whose weights were kept.
     """
@@ -66,8 +66,12 @@ class G2TNClassifier(ClassifierMixin, GraphNetwork):  # type: ignore[misc]
             warn_of_rare(labels)
             width = labels.shape[1]
             self.classes_: Any = [np.array([0, 1])] * width
-            more = None if held_out is None else (held_out[0], _labels(y_val, len(held_out[0]), width))
-            self._train(*_known(graphs, labels), width, SeveralLabels(), None if more is None else _known(*more))
+            held = None
+            if held_out is not None:
+                aim = check_labels(y_val, len(held_out[0]), "y_val", least=0)
+                _check_width(aim, width, "labels")
+                held = _known(held_out[0], aim)
+            self._train(*_known(graphs, labels), width, SeveralLabels(), held)
             return self
         answers = check_targets(y, len(graphs))
         warn_of_rare(answers)
@@ -84,15 +88,14 @@ class G2TNClassifier(ClassifierMixin, GraphNetwork):  # type: ignore[misc]
         if self._several():
             return self._answers(X, SeveralLabels())
         found = self._answers(X, Classification())
-        shares: Matrix = found / found.sum(axis=1, keepdims=True)
-        return shares
+        return found / found.sum(axis=1, keepdims=True)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The likeliest class of each graph, or (n, labels) of 0 and 1."""
         shares = self.predict_proba(X)
         if self._several():
             return (shares > 0.5).astype(np.int64)
-        return self.classes_[shares.argmax(axis=1)]  # type: ignore[no-any-return]
+        return self.classes_[shares.argmax(axis=1)]
 
     def decision_function(self, X: Any) -> Matrix:
         """The logarithm of the odds: (n,) for two classes, positive for the second; (n, classes) for more; (n, labels) for labels."""
@@ -117,7 +120,7 @@ class G2TNRegressor(RegressorMixin, GraphNetwork):  # type: ignore[misc]
     Attributes:
         network_: the trained network, on the CPU.
         shift_, spread_: (targets,) mean and standard deviation of the training targets.
-        history_: what every epoch measured, a list of :class:`~graph2tens.training.loop.Epoch`, in units of `spread_`.
+        history_: what every epoch measured, a list of :class:`~graph2tens.training.state.Epoch`, in units of `spread_`.
         n_iter_: epochs made; best_epoch_: the one whose weights were kept.
     """
 
@@ -171,12 +174,6 @@ def _known(graphs: list[OneGraph], table: Matrix) -> tuple[list[OneGraph], torch
     if not some.size:
         raise ValueError("`y_val` must hold at least one known answer (got NaN alone).")
     return [graphs[place] for place in some], torch.from_numpy(table[some]).float()
-
-
-def _labels(y: Any, count: int, width: int) -> Matrix:
-    labels = check_labels(y, count, "y_val", least=0)
-    _check_width(labels, width, "labels")
-    return labels
 
 
 def _check_width(table: Matrix, width: int, what: str) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -37,25 +38,17 @@ FOLDS = 5  # in which known nodes are hidden to see how sure answers may be
 ROWS = 4096  # nodes whose kernel with the known ones exists at a time
 
 
+@dataclass(eq=False, repr=False)
 class _OnNodes(GraphInput, BaseEstimator):  # type: ignore[misc]
     """What both estimators share: descriptions of nodes, the Gaussian process, spreading."""
 
-    def __init__(
-        self,
-        walk_length: int | None = None,
-        *,
-        attributes: str = "auto",
-        n_identities: int = 1024,
-        spreading: float | None = None,
-        noise: float | Sequence[float] = NOISES,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.walk_length = walk_length
-        self.attributes = attributes
-        self.n_identities = n_identities
-        self.spreading = spreading
-        self.noise = noise
-        self.random_state = random_state
+    walk_length: int | None = None
+    _: KW_ONLY
+    attributes: str = "auto"
+    n_identities: int = 1024
+    spreading: float | None = None
+    noise: float | Sequence[float] = NOISES
+    random_state: int | np.random.RandomState | None = None
 
     def _read(self, graph: Any) -> OneGraph:
         (found,) = as_graphs([graph])
@@ -109,8 +102,7 @@ class _OnNodes(GraphInput, BaseEstimator):  # type: ignore[misc]
         if total.shape[1] != self.shift_.size:
             raise ValueError(f"`graph` must have {self.shift_.size} attributes, as the graph of `fit` has (got {total.shape[1]}).")
         total = total - self.shift_
-        rows: Matrix = total / np.maximum(np.linalg.norm(total, axis=1, keepdims=True), 1e-12)
-        return rows
+        return total / np.maximum(np.linalg.norm(total, axis=1, keepdims=True), 1e-12)
 
     def _learn(self, graph: OneGraph, targets: Matrix) -> None:
         """Targets (n, T), NaN where unknown: choose the noise by leave-one-out errors of the known nodes, answer for all nodes."""
@@ -143,8 +135,7 @@ class _OnNodes(GraphInput, BaseEstimator):  # type: ignore[misc]
         return rational(1.0, squared_distances(rows, self.known_rows_, exact=True))
 
     def _predict(self, rows: Matrix) -> Matrix:
-        answers: Matrix = self.offset_ + self.scale_ * self._times(rows, self.weights_)
-        return answers
+        return self.offset_ + self.scale_ * self._times(rows, self.weights_)
 
     def _times(self, rows: Matrix, weights: Matrix) -> Matrix:
         """Kernel of `rows` with the known nodes, times `weights`; the kernel never exists as a whole."""
@@ -153,8 +144,7 @@ class _OnNodes(GraphInput, BaseEstimator):  # type: ignore[misc]
     def _std(self, rows: Matrix) -> Matrix:
         noise, spectrum = np.array([self.noise_]), self.spectrum_
         parts = [spectrum.variances(self._kernel(rows[start : start + ROWS]), noise) for start in range(0, len(rows), ROWS)]
-        std: Matrix = self.scale_ * np.sqrt(self.variance_ * np.concatenate(parts))
-        return std
+        return self.scale_ * np.sqrt(self.variance_ * np.concatenate(parts))
 
     def _spread(self, graph: OneGraph, answers: Matrix, known: Any = None, truth: Any = None) -> Matrix:
         """Answers of neighbours count, and those of their neighbours; what is known stays."""

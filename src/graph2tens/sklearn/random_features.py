@@ -9,7 +9,7 @@ the sum of the outputs themselves only tells their mean.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -18,8 +18,8 @@ import torch
 from numpy.typing import NDArray
 
 from ..backends import fixed_order
-from ..walks import random_walk
-from . import compiled
+from ..walks import RandomWalk, random_walk
+from . import feature_loops
 from .inputs import OneGraph
 
 Singles = NDArray[np.float32]
@@ -60,12 +60,16 @@ class Walks:
 
     @classmethod
     def of(cls, graphs: Sequence[OneGraph], laziness: float) -> Walks:
-        sizes = np.array([graph.num_nodes for graph in graphs])
-        node_ptr = np.concatenate([[0], sizes.cumsum()])
-        edges = np.concatenate([graph.edges + start for graph, start in zip(graphs, node_ptr, strict=False)], axis=1)
-        weights = np.concatenate([graph.weights for graph in graphs])
-        walk = random_walk(torch.from_numpy(edges), int(node_ptr[-1]), torch.from_numpy(weights), laziness)
+        walk = joint_walk(graphs, laziness)
         return cls(walk.row_ptr.numpy(), walk.col.numpy(), walk.probabilities.numpy().astype(np.float32))
+
+
+def joint_walk(graphs: Sequence[OneGraph], laziness: float) -> RandomWalk:
+    """The walk on the disjoint union of graphs, numbered one after the other."""
+    node_ptr = np.concatenate([[0], np.cumsum([graph.num_nodes for graph in graphs])])
+    edges = np.concatenate([graph.edges + start for graph, start in zip(graphs, node_ptr, strict=False)], axis=1)
+    weights = np.concatenate([graph.weights for graph in graphs])
+    return random_walk(torch.from_numpy(edges), int(node_ptr[-1]), torch.from_numpy(weights), laziness)
 
 
 def draw_layers(
@@ -137,11 +141,10 @@ def apply_layers(
     increments: bool,
     zero_start: bool,
     time: bool,
-    collect: Callable[[int, Singles, Singles], None],
-) -> None:
-    """Run all layers over a union of graphs; ``collect(layer number, outputs (n, M R), waves (n, Q))`` gets each layer's result."""
+) -> Iterator[tuple[Singles, Singles]]:
+    """Run all layers over a union of graphs: outputs (n, M R) and waves (n, Q) of one after the other."""
     n = x.shape[0]
-    for number, layer in enumerate(layers):
+    for layer in layers:
         M, _, R = layer.components.shape
         descending = layer.components[::-1]
         components = descending[:, 1:] if time else descending
@@ -162,19 +165,19 @@ def apply_layers(
             offset=np.zeros((M, R), dtype=np.float32) if zero_start or not increments else None,
         )
         x = np.empty((n, M * R), dtype=np.float32)
-        compiled.normalise(f, x)
+        feature_loops.normalise(f, x)
         waves = np.empty((n, layer.phases.size), dtype=np.float32)
         for channels, columns in zip(layer.outputs, _columns(layer.phases.size, layer.outputs), strict=True):
             waves[:, columns] = _project(x, channels, layer.frequencies[channels, columns])
-        compiled.wave(waves, compiled.plain(layer.phases))
-        collect(number, x, waves)
+        feature_loops.wave(waves, feature_loops.plain(layer.phases))
+        yield x, waves
 
 
 def _project(x: Singles, channels: Integers, vectors: Singles) -> Singles:
-    """x[:, channels] @ vectors, with zeros up to the sizes that :func:`compiled.project` takes at a time."""
-    rows, columns = (-size % compiled.ROWS for size in (x.shape[0], channels.size))
+    """x[:, channels] @ vectors, with zeros up to the sizes that :func:`feature_loops.project` takes at a time."""
+    rows, columns = (-size % feature_loops.ROWS for size in (x.shape[0], channels.size))
     chosen = np.zeros((x.shape[0] + rows, channels.size + columns), dtype=np.float32)
     chosen[: x.shape[0], : channels.size] = x[:, channels] if channels.size < x.shape[1] else x
     out = np.empty((chosen.shape[0], vectors.shape[1]), dtype=np.float32)
-    compiled.project(chosen, compiled.plain(np.pad(vectors, [(0, columns), (0, 0)])), out)
+    feature_loops.project(chosen, feature_loops.plain(np.pad(vectors, [(0, columns), (0, 0)])), out)
     return out[: x.shape[0]]

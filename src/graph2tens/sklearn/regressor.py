@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
-from .base import WithFeatures, in_blocks, learn_in_blocks
-from .features import GraphTensFeatures, own_features
+from .features import GraphTensFeatures
 from .heads.distances import candidates
 from .heads.landmark_gp import LandmarkGP
 from .heads.regression import GAMMAS, NOISES
 from .heads.validated_gp import ValidatedGP
 from .inputs import as_graphs
 from .targets import check_numbers, r2
+from .with_features import WithFeatures
 
 
+@dataclass(eq=False, repr=False)
 class GraphTensRegressor(WithFeatures, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     r"""Predict numbers for graphs without training a network: :class:`GraphTensFeatures` and a Gaussian process.
 
@@ -46,22 +46,13 @@ class GraphTensRegressor(WithFeatures, RegressorMixin, BaseEstimator):  # type: 
         >>> size, error = regressor.predict(graphs[1::2], return_std=True)
     """
 
-    def __init__(
-        self,
-        features: GraphTensFeatures | None = None,
-        *,
-        landmarks: int | str | None = "auto",
-        gamma: float | Sequence[float] = GAMMAS,
-        noise: float | Sequence[float] = NOISES,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.features = features
-        self.landmarks = landmarks
-        self.gamma = gamma
-        self.noise = noise
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    features: GraphTensFeatures | None = None
+    _: KW_ONLY
+    landmarks: int | str | None = "auto"
+    gamma: float | Sequence[float] = GAMMAS
+    noise: float | Sequence[float] = NOISES
+    n_jobs: int | None = None
+    random_state: int | np.random.RandomState | None = None
 
     def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> Self:
         """Compute features, choose width and noise, fit the Gaussian process.
@@ -75,18 +66,10 @@ class GraphTensRegressor(WithFeatures, RegressorMixin, BaseEstimator):  # type: 
         graphs = as_graphs(X)
         targets, single = check_numbers(y, len(graphs))
         landmarks = self._landmarks(len(graphs), y)
-        made = own_features(self).fit(graphs)
-        groups = getattr(made, "column_groups_", None)
-        table_val = None if X_val is None else made.transform(X_val)
-        head: Any
         if landmarks is None:
-            head = ValidatedGP(self.gamma, self.noise).fit(made.transform(graphs), y, table_val, y_val, groups)
+            self._learn(ValidatedGP(self.gamma, self.noise), graphs, y, None, X_val, y_val)
         else:
-            head, options = self._with_landmarks(landmarks), {"X_val": table_val, "y_val": y_val, "groups": groups}
-            numbers, random = targets[:, 0] if single else targets, check_random_state(self.random_state)
-            learn_in_blocks(made, head, graphs, numbers, ~np.isnan(targets), random, **options)
-            head.settle()
-        self.head_, self.features_ = head, made
+            self._learn(self._with_landmarks(landmarks), graphs, targets[:, 0] if single else targets, ~np.isnan(targets), X_val, y_val)
         return self
 
     @available_if(lambda self: self.landmarks is not None)  # type: ignore[untyped-decorator]
@@ -95,18 +78,12 @@ class GraphTensRegressor(WithFeatures, RegressorMixin, BaseEstimator):  # type: 
 
         The first call fixes the features, the landmarks and the width, so it should have some thousand graphs like those to come.
         """
-        graphs = as_graphs(X)
-        if not hasattr(getattr(self, "head_", None), "partial_fit"):  # a fit with all graphs cannot go on
-            self._check_candidates()
-            self.features_ = own_features(self).fit(graphs)
-            self.head_ = self._with_landmarks(self._landmarks(None, y))
-        self.head_.partial_fit(self.features_.transform(graphs), y, groups=getattr(self.features_, "column_groups_", None))
+        self._learn_more(X, y)
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Predictions (n,) or (n, targets), and with `return_std` the standard deviation of a measurement, of the same shape."""
-        check_is_fitted(self, "head_")
-        return in_blocks(self.features_, X, lambda table: self.head_.predict(table, return_std=return_std))
+        return self._ask(X, lambda table: self.head_.predict(table, return_std=return_std))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Coefficient of determination of the known targets, the mean over the targets."""

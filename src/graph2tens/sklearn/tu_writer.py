@@ -19,7 +19,7 @@ from .targets import check_targets
 def write_tu(folder: str | os.PathLike[str], graphs: Any, classes: Any = None, *, like: str | os.PathLike[str] | None = None) -> Path:
     """Write graphs, and their classes if they are known, as the files that :mod:`graph2tens.datasets.tu` lists.
 
-    Labels and classes that are no integers are numbered in their order; ``NAME_readme.txt`` says which number is what, to people, and
+    Labels and classes that are not integers are numbered in their order; ``NAME_readme.txt`` says which number is what, to people, and
     ``NAME_numbers.json`` to programs. Self-loops and weights of edges
     have no place in the format: such graphs are refused, and weights become attributes of edges.
 
@@ -85,7 +85,7 @@ def _about(what: str, graphs: Sequence[OneGraph], parts: Sequence[Described], nu
 
 
 class Numbers:
-    """Numbers of values that are no integers: the place of their text in ``known[what]``."""
+    """Numbers of values that are not integers: the place of their text in ``known[what]``."""
 
     def __init__(self, known: dict[str, list[str]]) -> None:
         self.known = known

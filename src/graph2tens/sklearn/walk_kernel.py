@@ -97,5 +97,4 @@ class WalkKernel:
 
 def _right(H: Matrix, Q: Any) -> Matrix:
     """H Q^T"""
-    product: Matrix = np.ascontiguousarray((Q @ np.ascontiguousarray(H.T)).T)
-    return product
+    return np.ascontiguousarray((Q @ np.ascontiguousarray(H.T)).T)

@@ -1,4 +1,4 @@
-"""Training as a room of the library: what a run is, the loop, checkpoints, finished runs on disk, export and prediction.
+"""Training: what a run is, the loop, checkpoints, finished runs on disk, export and prediction.
 
     run = Run(Cell("mine", "MUTAG", "G2TN"), network={"conv": "G2TN", "hidden_channels": 64}, training=Training(epochs=50))
     outcome = train(run, load("MUTAG"), folder="runs/mutag")         # outcome.network, outcome.record, outcome.evaluations["test"]
@@ -14,12 +14,13 @@ How something new plugs in:
   ``walk_options`` (it then gets random walks in the place of edges), ``raw_attributes = True`` (on one graph; attributes are not scaled
   for it, and are CSR where they are sparse) and ``remember(y, nodes, num_nodes)`` (it is told the labels of the training nodes).
 - **A task** other than classification is an objective with a loss and a score (:mod:`graph2tens.training.objectives`), given as
-  ``objective=``. Other ways to make batches are a class with the methods of :class:`graph2tens.training.loop.Task`, for
+  ``objective=``. Other ways to make batches are a class with the methods of :class:`graph2tens.training.tasks.Task`, for
   :func:`graph2tens.training.loop.fit`.
 - **Another way to fit** (optimiser, schedule, what is watched, which weights are kept) is a field of :class:`Training`.
 
 Files: ``config`` what a run is, ``records`` and ``store`` finished runs, ``objectives`` and ``tasks`` what the loop is given, ``loop`` the
-loop itself, ``checkpoint`` and ``saved`` what is in a folder, ``run`` from description to record, ``session`` the function :func:`train`.
+loop itself, ``state`` how far it has come, ``fabric`` devices and processes, ``checkpoint`` and ``saved`` what is in a folder, ``run`` from
+description to record, ``session`` the function :func:`train`.
 """
 
 from typing import TYPE_CHECKING
@@ -30,21 +31,21 @@ if TYPE_CHECKING:  # the same names are imported on first use, below: reading re
     from .config import Cell as Cell
     from .config import Run as Run
     from .config import Training as Training
-    from .loop import DivergedError as DivergedError
     from .records import Record as Record
     from .run import NETWORKS as NETWORKS
     from .run import Outcome as Outcome
     from .saved import load_model as load_model
     from .session import train as train
+    from .state import DivergedError as DivergedError
 else:
     __getattr__, __dir__ = on_first_use(
         __name__,
         {
             "config": ["Cell", "Run", "Training"],
-            "loop": ["DivergedError"],
             "records": ["Record"],
             "run": ["NETWORKS", "Outcome"],
             "saved": ["load_model"],
             "session": ["train"],
+            "state": ["DivergedError"],
         },
     )

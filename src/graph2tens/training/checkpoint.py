@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+from lightning_fabric import Fabric
 from pydantic import InstanceOf, NonNegativeFloat, NonNegativeInt
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
-from torch import Tensor
+from torch import Tensor, nn
 
 from ..contents import checked
 from ..files import remove_with_leftovers, replacing
+from .state import Epoch, TrainingState
 
 DESCRIPTION, STATE, RECORD, REPORT = "model.json", "state.pt", "record.json", "report.html"
 BEST, LAST = "best.safetensors", "last.safetensors"
@@ -101,6 +103,50 @@ def load_state(path: Path) -> StoredState:
     return checked(StoredState, content, path, REPAIR)
 
 
+_KEPT = ("epoch", "best_epoch", "best", "best_weights", "diverged")
+
+
+def snapshot(state: TrainingState, model: nn.Module, optimizer: Any, shuffling: torch.Generator) -> dict[str, Any]:
+    """What :func:`save_state` writes, but for the generators of all processes and the seconds."""
+    return {
+        "model": model.state_dict(),
+        "optimizer": optimizer.state_dict(),
+        "shuffling": shuffling.get_state(),
+        **{name: getattr(state, name) for name in _KEPT},
+        "history": [asdict(epoch) for epoch in state.history],
+    }
+
+
+def restore(path: Path, model: nn.Module, optimizer: Any, shuffling: torch.Generator, fabric: Fabric) -> TrainingState:
+    """Continue from the file at `path`; everything in it is checked before anything is changed."""
+    saved = load_state(path)
+    unlike = f"{path} does not fit the network"
+    wanted = model.state_dict()
+    for weights in (saved.model, saved.best_weights):
+        if weights or weights is saved.model:
+            check_weights(weights, wanted, unlike)
+    _check_optimizer(saved.optimizer, optimizer, path)
+    history = checked(list[Epoch], saved.history, path, REPAIR)
+    if len(saved.random) != fabric.world_size:
+        raise ValueError(
+            f"a run of {len(saved.random)} processes must be resumed with as many (got {fabric.world_size}): "
+            "each has its own random numbers. Give the --devices and --num-nodes of the first session."
+        )
+    random = saved.random[fabric.global_rank]
+    for name, stored in (("shuffling", saved.shuffling), ("random", random)):
+        try:
+            torch.Generator().set_state(stored.clone())  # torch crashes on the state of a generator that is a view
+        except (RuntimeError, TypeError):
+            raise ValueError(f"{path}, field `{name}`: must be the state of a generator of random numbers. {REPAIR}") from None
+    model.load_state_dict(saved.model)
+    optimizer.load_state_dict(saved.optimizer)
+    shuffling.set_state(saved.shuffling)
+    torch.set_rng_state(random.clone())
+    if saved.random_cuda and fabric.device.type == "cuda":
+        torch.cuda.set_rng_state(saved.random_cuda[fabric.global_rank], fabric.device)
+    return TrainingState(**{name: getattr(saved, name) for name in _KEPT}, history=history, seconds=saved.seconds)
+
+
 def check_weights(stored: Mapping[str, Tensor], wanted: Mapping[str, Tensor], unlike: str) -> None:
     """Raise, beginning with the words `unlike`, if stored weights are not those of a network whose weights are `wanted`."""
     if different := [name for name in {**wanted, **stored} if name not in wanted or name not in stored]:
@@ -115,8 +161,8 @@ def check_weights(stored: Mapping[str, Tensor], wanted: Mapping[str, Tensor], un
             raise ValueError(f"{unlike}: {name} has entries that are not finite. Take the file from the run again, or train anew.")
 
 
-def check_optimizer(stored: Any, optimizer: Any, path: Path) -> None:
-    """Raise unless a stored optimiser is one of these parameters: PyTorch's own loader believes nearly everything."""
+def _check_optimizer(stored: Any, optimizer: Any, path: Path) -> None:
+    """Raise unless a stored optimiser is one of these parameters: PyTorch's own loader accepts nearly anything."""
     own = optimizer.state_dict()
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     unlike = f"{path}, field `optimizer`, does not fit the network. {REPAIR}"

@@ -46,7 +46,7 @@ class Training:
             multiplies it by `gamma` every `step_epochs` epochs; or ``constant``.
         l2: :math:`\lambda`, the weight of ``model.penalty()``, for models that have one.
         loss: ``mean`` or ``sum`` of the loss over a batch. Under ``sum`` the same `l2` is weaker by the batch size.
-        patience: stop after so many epochs without a better validation result and go back to the best weights; None for all epochs.
+        patience: stop after this many epochs without a better validation result and go back to the best weights; None for all epochs.
         keep_best: go back to the best weights even if there is no patience; without either the last weights count.
         watch: what "better" means, a lower validation ``loss`` or a better validation ``score``.
         watch_penalty: the watched loss contains the penalty.
@@ -139,11 +139,6 @@ class Run:
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {**asdict(self), "cell": self.cell._asdict()}
-
-    @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> Run:
-        """The run that :meth:`to_dict` described."""
-        return cls(**{**fields, "cell": Cell(**fields["cell"]), "training": Training(**fields["training"])})
 
     def __str__(self) -> str:
         hops = f" {self.cell.khop}-hop" if self.cell.khop else ""

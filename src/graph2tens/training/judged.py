@@ -1,4 +1,4 @@
-"""What a score was measured on: sizes of the parts, the most frequent class as a floor, and which class was taken for which."""
+"""What a score was measured on: sizes of the parts, the most frequent class as a floor, and the confusion matrix."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..datasets import GraphDataset, Split
 from ..datasets.dataset import Integers
 from .records import PARTS
 
-MOST_CLASSES = 50  # beyond, a table of who was taken for whom is neither read nor small
+MOST_CLASSES = 50  # beyond, a confusion matrix is neither read nor small
 
 
 def judged_on(dataset: GraphDataset, parts: Split, answers: Integers | None = None) -> dict[str, Any]:

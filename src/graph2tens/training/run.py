@@ -19,11 +19,13 @@ from ..checks import check_fits
 from ..datasets import AttributeScaler, GraphDataset, Split, fit_scaler, split
 from ..nn import GraphTensNet
 from .config import Run
+from .fabric import Opener
 from .judged import judged_on
-from .loop import Epoch, Evaluation, Opener, TrainingState, evaluate, fit
+from .loop import Evaluation, evaluate, fit
 from .objectives import Classification, Objective, auroc
 from .provenance import reset_peak_memory
 from .records import PARTS, Record
+from .state import Epoch, TrainingState
 from .tasks import GraphTask, NodeTask, wants_raw_attributes
 
 CURVE_POINTS = 50

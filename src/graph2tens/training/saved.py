@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -64,13 +64,11 @@ class SavedModel:
             if "finite" not in str(error):
                 raise
             raise ValueError(f"{self.path} gives no finite numbers on {dataset.name}: the weights or the data are damaged.") from error
-        probabilities: Tensor = outputs.double().softmax(1)
-        return probabilities
+        return outputs.double().softmax(1)
 
     def _outputs(self, dataset: GraphDataset, batch_size: int) -> Tensor:
         if self.task == "node":
-            outputs: Tensor = self.network(*graph_inputs(dataset, self.scaler, self.network))
-            return outputs
+            return self.network(*graph_inputs(dataset, self.scaler, self.network))
         options = walk_options(self.network)
         graphs = CollatedGraphs(dataset.graphs, scaler=self.scaler, **(options or {}))
         batches = (as_batch(batch, options is not None) for batch in graphs.batches(range(len(graphs)), batch_size))
@@ -121,7 +119,7 @@ def describe(prepared: Prepared, dataset: GraphDataset) -> dict[str, Any]:
         "task": dataset.task,
         "class_names": [dataset.class_name(label) for label in range(dataset.num_classes)],
         "scaler": prepared.scaler.to_dict(),
-        "encoding": dataset.encoding.to_dict(),
+        "encoding": asdict(dataset.encoding),
         "run": prepared.run.to_dict(),
         "fingerprint": dataset.fingerprint(),
         "judged": BEST if prepared.run.training.ends_with_best else LAST,

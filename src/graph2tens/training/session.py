@@ -12,11 +12,11 @@ from ..datasets import GraphDataset, Split
 from ..files import holding, write_json
 from .checkpoint import RECORD, STATE, export, remove_run
 from .config import Run
-from .loop import DivergedError, Epoch, TrainingState
 from .objectives import Objective
 from .records import read_record
 from .run import NETWORKS, Networks, Outcome, Prepared, perform, prepare
 from .saved import check_same_run, save_description
+from .state import DivergedError, Epoch, TrainingState
 
 
 def train(

@@ -20,7 +20,6 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 Fields = dict[str, Any]
@@ -108,7 +107,7 @@ class RunStore:
     def __enter__(self) -> RunStore:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @contextmanager
@@ -142,30 +141,17 @@ def parse_lines(content: bytes) -> Iterator[tuple[int, Any]]:
                 yield number, ValueError("nested too deep")
 
 
-def _split_tail(content: bytes) -> tuple[bytes, bytes]:
-    """Complete lines, and what follows the last newline: nothing, or a line that was cut short."""
-    end = content.rfind(b"\n") + 1
-    return content[:end], content[end:]
-
-
 def _repair(file: int) -> None:
-    """Make the file end with a newline: finish a whole record that lacks one (an editor's doing), cut off a torn one."""
+    """Make the file end with a newline: finish a whole record that lacks one (an editor may leave it so), cut off a torn one."""
     size = os.fstat(file).st_size
     if size == 0 or os.pread(file, 1, size - 1) == b"\n":
         return
-    whole, tail = _split_tail(os.pread(file, size, 0))
-    if _is_json(tail):
+    content = os.pread(file, size, 0)
+    end = content.rfind(b"\n") + 1
+    if any(not isinstance(found, ValueError) for _, found in parse_lines(content[end:])):
         _write_all(file, b"\n")
     else:
-        os.ftruncate(file, len(whole))
-
-
-def _is_json(text: bytes) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
+        os.ftruncate(file, end)
 
 
 def _write_all(file: int, data: bytes) -> None:

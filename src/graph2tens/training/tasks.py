@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -16,11 +17,45 @@ from torch import Tensor, nn
 
 from ..datasets import AttributeScaler, CollatedGraphs, GraphBatch, GraphDataset, Split
 from ..nn.transition import as_walk
-from .loop import Batch
 from .objectives import Classification, Objective
 from .records import PARTS
 
 SPARSE = 0.2  # share of entries that are not 0 below which attributes are kept sparse
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What a model is called with, and what it should have said.
+
+    Attributes:
+        inputs: positional arguments of the model.
+        y: the truth, a row for each row of the output that counts.
+        rows: those rows of the model's output: the labelled nodes of a node task; None for all.
+        weight: of this process' share of a batch: its size over the average share. 1 for a single process.
+        keywords: keyword arguments of the model.
+    """
+
+    inputs: tuple[Any, ...]
+    y: Tensor
+    rows: Tensor | None = None
+    weight: float = 1.0
+    keywords: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Task(Protocol):
+    """Data as the loop needs it: shuffled batches to learn from, fixed ones to be judged by, and the objective."""
+
+    @property
+    def objective(self) -> Objective: ...
+
+    @property
+    def steps_per_epoch(self) -> int: ...
+
+    def training_batches(self, generator: torch.Generator, rank: int = 0, world_size: int = 1) -> Iterable[Batch]: ...
+
+    def batches(self, part: str) -> Iterable[Batch]:
+        """The batches of ``train``, ``validation`` or ``test``, in fixed order."""
+        ...
 
 
 class GraphTask:

@@ -21,7 +21,7 @@ def read_authors_runs(path: Path) -> dict[Cell, dict[int, float]]:
     """The authors' test accuracies in percent, by cell (protocol ``authors``) and seed, from their table of runs in CSV."""
     wanted = {"dataset", "model", "variant", "khop", "seed", "test_acc"}
     if not path.is_file():
-        raise ValueError(f"`--authors-runs {path}` is no file")
+        raise ValueError(f"`--authors-runs {path}` is not a file")
     runs: dict[Cell, dict[int, float]] = defaultdict(dict)
     with path.open(newline="", encoding="utf-8") as file:
         reader = csv.DictReader(file)

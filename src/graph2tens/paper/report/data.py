@@ -12,8 +12,8 @@ from typing import Any
 from ...report.statistics import Difference, Summary, difference, paired_difference, summarise
 from ...training.config import Cell
 from ...training.records import Record
-from ..numbers import PUBLISHED, Published
 from ..protocols import COMPOUNDS
+from ..published import PUBLISHED, Published
 from ..rivals import RIVALS
 from ..tables import TABLES, place
 from ..variants import ABLATIONS, DEPARTURES

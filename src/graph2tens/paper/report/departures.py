@@ -1,14 +1,15 @@
-"""What the points in which the authors' text and code differ are worth: one by one, added up, and all at once."""
+"""What each difference between the authors' text and their code is worth: one by one, added up, and all at once."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...report import words
 from ...report.statistics import Difference, paired_difference
 from ...training.config import Cell
 from ..tables import TABLES, place
 from ..variants import DEPARTURES
-from . import words
+from . import naming
 from .data import Study
 
 
@@ -42,10 +43,10 @@ def worth(study: Study) -> list[Worth]:
     for variant, departure in DEPARTURES.items():
         for model in departure.models:
             mine = [cell for cell in cells if cell.variant == variant and cell.model == model and cell.protocol == "authors"]
-            rows.append(Worth(departure.point, model, {words.data_name(cell): study.effect(cell).ours for cell in mine}))
+            rows.append(Worth(departure.point, model, {naming.data_name(cell): study.effect(cell).ours for cell in mine}))
     found = sums(study)
     for model in words.in_order(one.cell.model for one in found):
-        named = {words.data_name(one.cell): one for one in found if one.cell.model == model}
+        named = {naming.data_name(one.cell): one for one in found if one.cell.model == model}
         rows.append(Worth("measured points added up", model, {name: one.sum for name, one in named.items()}))
         rows.append(Worth("all of the text's settings", model, {name: one.together for name, one in named.items()}))
         rows.append(Worth("the latter minus the sum", model, {name: one.rest for name, one in named.items()}))

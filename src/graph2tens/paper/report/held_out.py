@@ -1,4 +1,4 @@
-"""On which of the two parts that graphs are held out in do the authors' test accuracies lie? Two looks at the same question."""
+"""Were the authors' test accuracies measured on the test part or on the validation part? Two ways to find out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every system on the same splits: the others beside G2TN and G2TAN, seed by seed, and what that says in a few sentences."""
+"""Every system on the same splits: the others beside G2TN and G2TAN, seed by seed, and the result in a few sentences."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from typing import NamedTuple
 
 import torch
 
+from ...report import words
 from ...report.statistics import Difference, Summary, difference, paired_difference
 from ...training.config import Cell
 from ..authors import NETWORKS
-from ..numbers import Published
 from ..protocols import COMPOUNDS, MODELS, base_run
+from ..published import Published
 from ..rivals import RIVALS
 from ..tables import place
-from . import words
+from . import naming
 from .data import CellResult, Study
 
 SIZES = {"NCI1": (37, 2), "NCI109": (38, 2), "Cora": (1433, 7), "CiteSeer": (3703, 6), "PubMed": (500, 3)}  # attributes, classes
@@ -82,7 +83,7 @@ class Contest:
 
     @property
     def name(self) -> str:
-        return words.data_name(self.field.cell)
+        return naming.data_name(self.field.cell)
 
     @property
     def splits(self) -> str:
@@ -132,7 +133,7 @@ def contests(study: Study) -> list[Contest]:
 
 def _own(study: Study, where: Field) -> dict[str, CellResult]:
     """The paper's models. On the text's split they have all other settings as in their authors' code, the stronger ones, where such runs
-    are at hand; those with the text's settings stand beside them."""
+    are known; those with the text's settings stand beside them."""
     found: dict[str, CellResult | None] = {}
     for model in MODELS:
         plain = study.result(Cell(where.table, where.dataset, model, "base", where.khop, where.protocol))
@@ -159,8 +160,8 @@ def grouped(found: Iterable[Contest]) -> list[tuple[str, list[Contest]]]:
     parts = []
     for (table, protocol), group in groupby(found, key=lambda contest: (contest.field.table, contest.field.protocol)):
         some = list(group)
-        by = "" if some[0].field.dataset in COMPOUNDS else f", split as in {words.setting(protocol)}"
-        parts.append((f"{words.upper(words.heading(table)[1])}{by}", some))
+        by = "" if some[0].field.dataset in COMPOUNDS else f", split as in {naming.setting(protocol)}"
+        parts.append((f"{words.upper(naming.heading(table)[1])}{by}", some))
     return parts
 
 

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from ...report.statistics import beyond_by_chance
+from ...report.words import distinct, gap, in_order, listing, machine, plural, signed, upper
 from ..tables import TABLES
 from .data import CellResult, Study, Verdict
-from .words import cell_name, distinct, gap, in_order, listing, machine, plural, settings, settings_in_full, signed, upper
+from .naming import cell_name, settings, settings_in_full
 
 
 def protocols(study: Study) -> list[str]:
@@ -31,7 +32,9 @@ def headline(study: Study) -> str:
     if few:
         data = listing(in_order(result.cell.dataset for result in few))
         text += f"What is said of {data} rests on {_span(len(result.runs) for result in few)} seeds. "
-    if absent := _without_runs(study):
+    begun = {result.cell.table for result in study.cells if result.runs}
+    listed = {result.cell.table for result in study.cells}
+    if absent := [table.name for key, table in TABLES.items() if key in listed - begun]:
         text += f"Not run: {listing(absent)}. "
     return text.strip()
 
@@ -39,12 +42,6 @@ def headline(study: Study) -> str:
 def _span(numbers: Iterable[int]) -> str:
     least, most = min(found := list(numbers)), max(found)
     return str(least) if least == most else f"{least} to {most}"
-
-
-def _without_runs(study: Study) -> list[str]:
-    """Tables of the paper of which no cell was run with any settings."""
-    begun = {result.cell.table for result in study.cells if result.runs}
-    return [table.name for key, table in TABLES.items() if key not in begun and any(r.cell.table == key for r in study.cells)]
 
 
 def outcome(study: Study, protocol: str) -> str:
@@ -69,7 +66,7 @@ def outcome(study: Study, protocol: str) -> str:
 
 
 def same_seeds(results: Sequence[CellResult]) -> str:
-    """The sharper comparison, with the authors' own runs of the same seeds, in a sentence; empty where their runs are not at hand."""
+    """The sharper comparison, with the authors' own runs of the same seeds, in a sentence; empty where their runs are not given."""
     pairs = [(result, result.same_seed) for result in results if result.same_seed is not None and result.cell.protocol == "authors"]
     if len(pairs) < 2:
         return ""

@@ -105,7 +105,7 @@ def _with_parents(edge_index: Tensor, parent: Tensor) -> tuple[Tensor, Tensor]:
     up = torch.stack([child, parent + parent.numel()])
     joined = torch.cat([edge_index, up, up.flip(0)], dim=1)
     kinds = torch.cat([edge_index.new_zeros(edge_index.size(1)), edge_index.new_ones(2 * child.numel())])
-    return add_remaining_self_loops(joined, kinds, fill_value=0, num_nodes=child.numel() + int(parent.max()) + 1)  # type: ignore[no-any-return]
+    return add_remaining_self_loops(joined, kinds, fill_value=0, num_nodes=child.numel() + int(parent.max()) + 1)
 
 
 class GraphHead(nn.Module):

@@ -62,12 +62,13 @@ class Method:
     @cached_property
     def test_size(self) -> list[int]:
         """Examples in a test part: one number, or the least and the largest."""
-        sizes = sorted({size for run in self.runs if (size := _size(run, "test"))})
+        known = (run.judged.get("sizes") for run in self.runs)
+        sizes = sorted({size for one in known if isinstance(one, Mapping) and isinstance(size := one.get("test"), int) and size > 0})
         return sizes[:1] + sizes[-1:] if len(sizes) > 1 else sizes
 
     @cached_property
     def confusion(self) -> tuple[tuple[str, ...], Confusion] | None:
-        """Class names, and who was taken for whom, summed over the runs; None unless every run tells."""
+        """Class names, and the confusion matrix summed over the runs; None unless every run has one."""
         tables = [found for run in self.runs if (found := _confusion(run)) is not None]
         if len(tables) < len(self.runs) or len({names for names, _ in tables}) > 1:
             return None
@@ -111,7 +112,7 @@ class DataResult:
 
 @dataclass(frozen=True)
 class OwnStudy:
-    """All that a page about one's own runs shows."""
+    """All that the page shows."""
 
     data: tuple[DataResult, ...]
     remarks: tuple[str, ...] = ()
@@ -137,14 +138,15 @@ def collect_own(records: Iterable[Mapping[str, Any]], remarks: Iterable[str] = (
         raise ValueError("there is no finished run to report; `graph2tens train` and `graph2tens classify` make some")
     by_data: dict[tuple[str, int, str, str], list[Record]] = defaultdict(list)
     for run in parsed:
-        folder = run.cell.dataset.rstrip("/").rpartition("/")[2]  # of data in a folder of one's own its last part
+        folder = run.cell.dataset.rstrip("/").rpartition("/")[2]  # the last part of the path of a folder
         by_data[folder or run.cell.dataset, run.cell.khop, str(run.judged.get("fingerprint") or ""), run.metric].append(run)
     results = [DataResult(name, _methods(runs)) for name, runs in _named(by_data)]
     return OwnStudy(tuple(results), tuple(notes))
 
 
-def wilson(share: float, n: int, z: float = 1.96) -> tuple[float, float]:
+def wilson(share: float, n: int) -> tuple[float, float]:
     """The 95 % interval of a share that was seen in `n` examples, in percent."""
+    z = 1.96
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     reach = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     return 100 * (middle - reach), 100 * (middle + reach)
@@ -194,12 +196,6 @@ def _name(mine: Mapping[str, str], alike: Sequence[Mapping[str, str]]) -> str:
 
 def _key(run: Record) -> Key:
     return str(run.judged.get("test_part") or ""), run.seed
-
-
-def _size(run: Record, part: str) -> int | None:
-    sizes = run.judged.get("sizes")
-    found = sizes.get(part) if isinstance(sizes, Mapping) else None
-    return found if isinstance(found, int) and found > 0 else None
 
 
 def _confusion(run: Record) -> tuple[tuple[str, ...], Confusion] | None:

@@ -1,4 +1,4 @@
-"""What a reader is told about runs of their own, on the page, in Markdown and on the terminal."""
+"""Sentences about the user's own runs, for the page, Markdown and the terminal."""
 
 from __future__ import annotations
 

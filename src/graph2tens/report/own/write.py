@@ -1,4 +1,4 @@
-"""From records of one's own runs to files: the page, a Markdown table, plain data."""
+"""From records of the user's own runs to files: the page, a Markdown table, plain data."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 from ...files import write_text
 from .. import words
 from . import sentences
-from .data import DataResult, OwnStudy, collect_own
+from .data import DataResult, Method, OwnStudy, collect_own
 from .page import render_own
 
 
-def write_own_report(records: Iterable[Mapping[str, Any]], out: str | Path, *, title: str | None = None) -> Path:
+def write_own_report(records: Iterable[Mapping[str, Any]], out: str | Path) -> Path:
     """Write the page about these records to ``out``, whose folder is made if need be, and return its path."""
     path = Path(out)
-    write_text(path, render_own(collect_own(records), title))
+    write_text(path, render_own(collect_own(records)))
     return path
 
 
@@ -57,30 +57,23 @@ def markdown(study: OwnStudy) -> str:
 
 def as_own_data(study: OwnStudy) -> dict[str, Any]:
     """The numbers as plain values, for scripts."""
+    data = []
+    for result in study.data:
+        majority = result.majority.mean if result.majority else None
+        data.append({"name": result.name, "majority": majority, "methods": [_plain(one, result.best) for one in result.methods]})
+    return {"remarks": list(study.remarks), "data": data}
 
-    def method(result: DataResult, place: int) -> dict[str, Any]:
-        found = result.methods[place]
-        gaps = {"majority": found.against_majority, "best": found.against(result.best)}
-        return {
-            "method": found.name,
-            "runs": len(found.runs),
-            "seeds": [run.seed for run in found.runs],
-            "mean": found.summary.mean,
-            "std": found.summary.std,
-            "interval": found.interval,
-            "test_size": found.test_size,
-            "confusion": None if found.confusion is None else found.confusion[1],
-            **{f"against_{name}": None if gap is None else [gap.points, gap.standard_error, gap.pairs] for name, gap in gaps.items()},
-        }
 
+def _plain(method: Method, best: Method) -> dict[str, Any]:
+    gaps = {"majority": method.against_majority, "best": method.against(best)}
     return {
-        "remarks": list(study.remarks),
-        "data": [
-            {
-                "name": result.name,
-                "majority": result.majority.mean if result.majority else None,
-                "methods": [method(result, place) for place in range(len(result.methods))],
-            }
-            for result in study.data
-        ],
+        "method": method.name,
+        "runs": len(method.runs),
+        "seeds": [run.seed for run in method.runs],
+        "mean": method.summary.mean,
+        "std": method.summary.std,
+        "interval": method.interval,
+        "test_size": method.test_size,
+        "confusion": None if method.confusion is None else method.confusion[1],
+        **{f"against_{name}": None if gap is None else [gap.points, gap.standard_error, gap.pairs] for name, gap in gaps.items()},
     }

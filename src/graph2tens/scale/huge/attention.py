@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...backends.compiling import Compiled, compiled
 from ...backends.fixed_order import Pattern
-from ...sklearn.compiled import plain
+from ...sklearn.feature_loops import plain
 
 
 @cache

@@ -21,7 +21,7 @@ from safetensors.numpy import save as save_arrays
 
 from ...backends.fixed_order import Pattern, walk
 from ...files import replacing
-from ...sklearn.compiled import ROWS, plain, project
+from ...sklearn.feature_loops import ROWS, plain, project
 from .attention import head_walk
 from .graph import GraphOnDisk
 

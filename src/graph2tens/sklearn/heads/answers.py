@@ -62,8 +62,7 @@ class OneClass:
         return predictions[:, 0] if self.classes.size == 2 else self.values(predictions)
 
     def predict(self, predictions: Matrix) -> NDArray[Any]:
-        chosen: NDArray[Any] = self.classes[self.values(predictions).argmax(axis=1)]
-        return chosen
+        return self.classes[self.values(predictions).argmax(axis=1)]
 
     def probabilities(self, predictions: Matrix) -> Matrix:
         return probabilities(self.values(predictions), self.temperature)
@@ -109,8 +108,7 @@ class Labels:
         return 2 * labels - 1, self._weights(labels > 0)
 
     def _weights(self, positive: NDArray[np.bool_]) -> Matrix:
-        weights: Matrix = np.where(positive, self.weights[:, 1], self.weights[:, 0])
-        return weights
+        return np.where(positive, self.weights[:, 1], self.weights[:, 0])
 
     def calibrated(self, predictions: Matrix, targets: Matrix) -> Labels:
         """By predictions of rows that were not learnt from, label by label; weights count."""
@@ -127,8 +125,7 @@ class Labels:
 
     def probabilities(self, predictions: Matrix) -> Matrix:
         """(n, labels), of 1."""
-        shares: Matrix = expit(self.decide(predictions))
-        return shares
+        return expit(self.decide(predictions))
 
 
 def as_dictionaries(class_weight: Any, y: Any) -> Any:

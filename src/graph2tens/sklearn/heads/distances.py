@@ -1,4 +1,4 @@
-r"""What all heads share: columns of one scale, squared distances of rows, and the unit in which a kernel's width is counted."""
+r"""What all heads share: scaling of columns, squared distances of rows, and the unit of a kernel's width."""
 
 from __future__ import annotations
 
@@ -32,8 +32,7 @@ class Standardiser:
         return cls(mean, scale)
 
     def transform(self, features: Floats) -> Floats:
-        scaled: Floats = ((features - self.shift) * self.scale).astype(np.float32)
-        return scaled
+        return ((features - self.shift) * self.scale).astype(np.float32)
 
 
 def squared_distances(one: Floats, other: Floats | None = None, *, exact: bool = False) -> NDArray[np.float64]:

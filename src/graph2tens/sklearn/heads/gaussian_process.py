@@ -30,8 +30,7 @@ DRIVER = "evd"
 
 def rational(rate: float, distances: Matrix) -> Matrix:
     r"""The rational quadratic kernel :math:`1 / (1 + \text{rate}\, d^2)` of squared distances, a mixture of Gaussians of all widths."""
-    kernel: Matrix = 1 / (1 + rate * distances)
-    return kernel
+    return 1 / (1 + rate * distances)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,15 +50,13 @@ class Spectrum:
     def weights(self, y: Matrix, noise: Matrix) -> Matrix:
         """What the kernel is multiplied with to predict each target (n, T), which has its own noise (T,)."""
         rotated = (self.vectors.T @ (self.root[:, None] * y)) / (self.values[:, None] + noise)
-        weights: Matrix = self.root[:, None] * (self.vectors @ rotated)
-        return weights
+        return self.root[:, None] * (self.vectors @ rotated)
 
     def variances(self, across: Matrix, noise: Matrix) -> Matrix:
         """Predictive variances (q, T) over :math:`s^2` of rows whose kernel with the training rows is `across` (q, n), noise included."""
         explained = np.square((across * self.root) @ self.vectors) @ (1 / (self.values[:, None] + noise))
         # the kernel is 1 on the diagonal; rounding must not explain more than there is
-        variances: Matrix = np.maximum(1 - explained, 0) + noise
-        return variances
+        return np.maximum(1 - explained, 0) + noise
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,8 +87,7 @@ class Judgement:
 
     def merit(self, criterion: str) -> Matrix:
         """What is to be highest; rounded, since the last bits must not decide what is equal."""
-        merit: Matrix = np.round(self.density if criterion == "density" else -self.error, 9)
-        return merit
+        return np.round(self.density if criterion == "density" else -self.error, 9)
 
 
 def leave_one_out(spectrum: Spectrum, y: Matrix, noises: Matrix) -> Errors:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from ...checks import check_integer
 from ..targets import check_numbers
@@ -24,6 +24,7 @@ CHOOSING = 1000  # landmarks with which the width is chosen: the order of widths
 ENOUGH = 20  # known rows of every target in the first block, as far as there are
 
 
+@dataclass(eq=False, repr=False)
 class LandmarkGP(Regression):
     r"""The Gaussian process of :class:`ValidatedGP`, approximated with `n_landmarks` rows, in time and memory linear in the rows.
 
@@ -45,22 +46,12 @@ class LandmarkGP(Regression):
         n_rows_: rows learnt from.
     """
 
-    spectra_: list[tuple[Integers, LandmarkSpectrum]] | None
-
-    def __init__(
-        self,
-        n_landmarks: int = 4000,
-        *,
-        gamma: float | Sequence[float] = GAMMAS,
-        noise: float | Sequence[float] = NOISES,
-        criterion: str = "density",
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_landmarks = n_landmarks
-        self.gamma = gamma
-        self.noise = noise
-        self.criterion = criterion
-        self.random_state = random_state
+    n_landmarks: int = 4000
+    _: KW_ONLY
+    gamma: float | Sequence[float] = GAMMAS
+    noise: float | Sequence[float] = NOISES
+    criterion: str = "density"
+    random_state: int | np.random.RandomState | None = None
 
     def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None, groups: Groups | None = None, *, weights: Any = None) -> Self:
         """Learn from all rows; the arguments are those of :meth:`ValidatedGP.fit`."""
@@ -93,28 +84,19 @@ class LandmarkGP(Regression):
             self._start(X, targets, weight, check_random_state(self.random_state), groups, X_val, y_val)
         else:
             self._add(X, targets, weight)
-        self.spectra_ = None
+        self.spectra_: list[tuple[Integers, LandmarkSpectrum]] | None = None
         return self
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
-        """Predictions and, with `return_std`, standard deviations of new measurements, as :meth:`ValidatedGP.predict`."""
-        check_is_fitted(self, "sums_")
-        X = validate_data(self, X, reset=False)
-        self.settle()
-        means, variances = (np.empty((len(X), self.spread_.size)) for _ in range(2))
-        for start in range(0, len(X), ROWS):
-            some = slice(start, start + ROWS)
-            kernel = self._across(self.standardiser_.transform(X[some]))
-            for columns, spectrum in self.spectra_ or ():
-                means[some, columns], found = spectrum.predict(kernel, self.choice_.noise[columns])
-                variances[some, columns] = self.choice_.scale[columns] * found
-        answer = self._shaped(self.shift_ + self.spread_ * means)
-        return (answer, self._shaped(self.spread_ * np.sqrt(variances))) if return_std else answer
-
     def settle(self) -> None:
-        """Solve, if there are new rows since the last time; :meth:`predict` does it by itself."""
         if self.spectra_ is None:
             self._solve()
+
+    def _answer(self, table: Floats, means: Matrix, variances: Matrix | None) -> None:
+        kernel = self._across(table)
+        for columns, spectrum in self.spectra_ or ():
+            means[:, columns], found = spectrum.predict(kernel, self.choice_.noise[columns])
+            if variances is not None:
+                variances[:, columns] = self.choice_.scale[columns] * found
 
     def _start(self, X: Floats, targets: Matrix, weights: Matrix, random: Any, groups: Groups | None, X_val: Any, y_val: Any) -> None:
         """Fix everything that further rows do not change."""
@@ -124,11 +106,8 @@ class LandmarkGP(Regression):
         self.standardiser_ = Standardiser.fit(X, groups)
         table, y = self.standardiser_.transform(X), self._scaled(targets, len(X), "y")
         order, kept = random.permutation(len(X)), np.zeros(0, dtype=np.int64)
-        if X_val is not None:
-            held = self.standardiser_.transform(validate_data(self, X_val, reset=False))
-            self.held_: Any = held, self._scaled(y_val, len(held), "y_val"), None  # without weights: not learnt from
-        elif y_val is not None:
-            raise ValueError("`y_val` must come with `X_val`, the rows it belongs to (got None).")
+        if (held := self._validation_rows(X_val, y_val)) is not None:
+            self.held_: Any = *held, None  # without weights: not learnt from
         else:
             kept, order = _set_aside(~np.isnan(y), order)
             self.held_ = table[kept], y[kept], weights[kept]

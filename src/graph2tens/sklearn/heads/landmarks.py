@@ -85,8 +85,7 @@ class LandmarkSpectrum:
         """The part of the kernel that landmarks do not see stays as uncertain as it was."""
         squares = np.square(features)
         unseen = np.maximum(1 - squares.sum(axis=1, keepdims=True), 0)
-        variances: Matrix = unseen + squares @ (noise / (self.values[:, None] + noise)) + noise
-        return variances
+        return unseen + squares @ (noise / (self.values[:, None] + noise)) + noise
 
     def held_out(self, kernel: Matrix, y: Matrix, noises: Matrix) -> Errors:
         """Rows not among the sums, for all noise levels (V,)."""

@@ -1,8 +1,9 @@
-"""`LeastSquaresClassifier`: a Gaussian process on -1 and 1, for several labels at once and for more rows than an SVM takes. Tables in."""
+"""`LeastSquaresClassifier`: a Gaussian process on -1 and 1, for several labels and for more rows than an SVM takes. It takes tables."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -20,6 +21,7 @@ from .regression import GAMMAS, NOISES
 from .validated_gp import ValidatedGP
 
 
+@dataclass(eq=False, repr=False)
 class LeastSquaresClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     r"""Least-squares classification: :class:`ValidatedGP` or :class:`LandmarkGP` with the targets -1 and 1.
 
@@ -39,20 +41,12 @@ class LeastSquaresClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         answers_: how its predictions become decisions and probabilities.
     """
 
-    def __init__(
-        self,
-        n_landmarks: int | None = None,
-        *,
-        gamma: float | Sequence[float] = GAMMAS,
-        noise: float | Sequence[float] = NOISES,
-        class_weight: Any = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_landmarks = n_landmarks
-        self.gamma = gamma
-        self.noise = noise
-        self.class_weight = class_weight
-        self.random_state = random_state
+    n_landmarks: int | None = None
+    _: KW_ONLY
+    gamma: float | Sequence[float] = GAMMAS
+    noise: float | Sequence[float] = NOISES
+    class_weight: Any = None
+    random_state: int | np.random.RandomState | None = None
 
     def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None, groups: Groups | None = None) -> Self:
         """Choose width and noise, fit, calibrate.
@@ -139,8 +133,7 @@ class LeastSquaresClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def _predict(self, X: Any) -> Matrix:
         check_is_fitted(self, "gp_")
         self.settle()
-        predictions: Matrix = self.gp_.predict(validate_data(self, X, reset=False))
-        return predictions
+        return self.gp_.predict(validate_data(self, X, reset=False))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -73,8 +73,7 @@ def probabilities(values: NDArray[np.float64], temperature: float) -> NDArray[np
     """Softmax of decisions over a temperature: it keeps their order, so the likeliest class is the predicted one."""
     scaled = values / temperature
     scaled = np.exp(scaled - scaled.max(axis=1, keepdims=True))
-    shares: NDArray[np.float64] = scaled / scaled.sum(axis=1, keepdims=True)
-    return shares
+    return scaled / scaled.sum(axis=1, keepdims=True)
 
 
 def _try(

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from ..targets import check_numbers
-from .distances import Groups, Standardiser, candidates, squared_distances, typical
+from .distances import Floats, Groups, Standardiser, candidates, squared_distances, typical
 from .gaussian_process import Errors, Integers, Judgement, Matrix, Spectrum, held_out, leave_one_out, rational, same_rows
-from .regression import GAMMAS, NOISES, ROWS, Regression, row_weights
+from .regression import GAMMAS, NOISES, Regression, row_weights
 
 
+@dataclass(eq=False, repr=False)
 class ValidatedGP(Regression):
     r"""Gaussian process regression with the kernel :math:`1 / (1 + \gamma\,\|x - y\|^2 / \text{median})`, width and noise chosen.
 
@@ -37,16 +38,10 @@ class ValidatedGP(Regression):
         left_out_targets_: what ``left_out_`` predicts.
     """
 
-    def __init__(
-        self,
-        gamma: float | Sequence[float] = GAMMAS,
-        noise: float | Sequence[float] = NOISES,
-        *,
-        criterion: str = "density",
-    ) -> None:
-        self.gamma = gamma
-        self.noise = noise
-        self.criterion = criterion
+    gamma: float | Sequence[float] = GAMMAS
+    noise: float | Sequence[float] = NOISES
+    _: KW_ONLY
+    criterion: str = "density"
 
     def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None, groups: Groups | None = None, *, weights: Any = None) -> Self:
         """Choose width and noise, and fit.
@@ -69,7 +64,8 @@ class ValidatedGP(Regression):
         self.table_ = self.standardiser_.transform(X)
         distances = squared_distances(self.table_, exact=True)
         self.unit_ = typical(distances)
-        validation = self._validation(X_val, y_val)
+        held = self._validation_rows(X_val, y_val)
+        validation = None if held is None else (squared_distances(held[0], self.table_, exact=True), held[1])
         self.parts_: list[Part] = []
         self.scores_: list[dict[str, float]] = []
         left_out = np.full((len(X) if validation is None else len(validation[1]), targets.shape[1]), np.nan)
@@ -101,36 +97,13 @@ class ValidatedGP(Regression):
         self.left_out_targets_ = self._shaped(self.shift_ + self.spread_ * (scaled if validation is None else validation[1]))
         return self
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
-        """Predictions (n,) or (n, targets), and with `return_std` their standard deviations of the same shape.
-
-        The standard deviation is that of a new measurement: it holds the noise.
-        """
-        check_is_fitted(self, "parts_")
-        X = validate_data(self, X, reset=False)
-        means, variances = (np.empty((len(X), self.spread_.size)) for _ in range(2))
-        for start in range(0, len(X), ROWS):
-            some = slice(start, start + ROWS)
-            distances = squared_distances(self.standardiser_.transform(X[some]), self.table_, exact=True)
-            for part in self.parts_:
-                kernel = rational(part.gamma / self.unit_, distances[:, part.rows])
-                means[some, part.columns] = kernel @ part.weights
-                if return_std:
-                    variances[some, part.columns] = part.scale * part.spectrum.variances(kernel, part.noise)
-        found = self._shaped(self.shift_ + self.spread_ * means)
-        return (found, self._shaped(self.spread_ * np.sqrt(variances))) if return_std else found
-
-    def settle(self) -> None:
-        """There is nothing left to solve after :meth:`fit`."""
-
-    def _validation(self, X_val: Any, y_val: Any) -> tuple[Matrix, Matrix] | None:
-        """Squared distances to the training rows, and targets in units of the training targets."""
-        if X_val is None:
-            if y_val is not None:
-                raise ValueError("`y_val` must come with `X_val`, the rows it belongs to (got None).")
-            return None
-        table = self.standardiser_.transform(validate_data(self, X_val, reset=False))
-        return squared_distances(table, self.table_, exact=True), self._scaled(y_val, len(table), "y_val")
+    def _answer(self, table: Floats, means: Matrix, variances: Matrix | None) -> None:
+        distances = squared_distances(table, self.table_, exact=True)
+        for part in self.parts_:
+            kernel = rational(part.gamma / self.unit_, distances[:, part.rows])
+            means[:, part.columns] = kernel @ part.weights
+            if variances is not None:
+                variances[:, part.columns] = part.scale * part.spectrum.variances(kernel, part.noise)
 
     def _try(
         self, group: Group, spectrum: Spectrum, noises: Matrix, gamma: float, across: tuple[Matrix, Matrix] | None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -20,9 +21,10 @@ from .svm import Fold, choose, decisions, fit_svc, probabilities
 
 FEW = 1000  # rows below which the internal validation uses every row once
 FOLDS = 5
-VERY_FEW, REPEATS = 400, 3  # below so many rows the choice depends on who meets whom in a fold: several divisions are averaged
+VERY_FEW, REPEATS = 400, 3  # below this many rows the choice depends on which rows share a fold: several divisions are averaged
 
 
+@dataclass(eq=False, repr=False)
 class ValidatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     r"""Columns scaled, :class:`sklearn.svm.SVC` with the kernel :math:`\exp(-\gamma\,\|x - y\|^2 / \text{median})`, C and gamma chosen.
 
@@ -48,28 +50,16 @@ class ValidatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         svc_: the fitted SVM, None if there is only one class.
     """
 
-    def __init__(
-        self,
-        C: float | Sequence[float] = (1.0, 3.0, 10.0, 100.0),
-        gamma: float | Sequence[float] = (0.1, 0.5, 1.0, 2.0, 4.0),
-        *,
-        validation: float | int | str = "auto",
-        refit: bool = True,
-        class_weight: Any = None,
-        tol: float = 1e-2,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.gamma = gamma
-        self.validation = validation
-        self.refit = refit
-        self.class_weight = class_weight
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    C: float | Sequence[float] = (1.0, 3.0, 10.0, 100.0)
+    gamma: float | Sequence[float] = (0.1, 0.5, 1.0, 2.0, 4.0)
+    _: KW_ONLY
+    validation: float | int | str = "auto"
+    refit: bool = True
+    class_weight: Any = None
+    tol: float = 1e-2
+    n_jobs: int | None = None
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
 
     def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None, groups: Groups | None = None) -> Self:
         """Choose C and gamma, fit the SVM.
@@ -104,7 +94,7 @@ class ValidatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each row."""
         values = self._decide(X)
-        return self.classes_[values.argmax(axis=1)]  # type: ignore[no-any-return]
+        return self.classes_[values.argmax(axis=1)]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probability of each class, in the order of ``classes_``; the likeliest class is the one :meth:`predict` answers."""

@@ -7,13 +7,13 @@ from itertools import groupby
 from statistics import median
 from xml.etree.ElementTree import Element
 
+from ....report import words
 from ....report.charts import widen
-from ....report.layout import figure, folded, group, section, side_by_side
+from ....report.layout import figure, folded, group, guide, section, side_by_side
 from ....report.markup import Child, fragment, h
-from ....report.statistics import AGREEMENT
 from ....report.tables import table
 from ...variants import DEPARTURES, MEANINGS
-from .. import sentences, words
+from .. import naming, sentences
 from ..data import CellResult, Effect, Study, Verdict
 from ..departures import worth
 from . import charts
@@ -33,7 +33,7 @@ def introduction(study: Study) -> Element:
         facts.insert(0, figure(f"{agreeing} of {len(same)}", "comparisons with the code's settings agree with the paper"))
         facts.append(figure(f"{typical:.1f}", "points: their typical distance from the paper"))
     outcomes = [
-        h("p", h("strong", f"With {words.settings_in_full(protocol)}: "), sentences.outcome(study, protocol))
+        h("p", h("strong", f"With {naming.settings_in_full(protocol)}: "), sentences.outcome(study, protocol))
         for protocol in sentences.protocols(study)
     ] or [h("p", sentences.outcome(study, "authors"))]
     if study.departures():
@@ -74,7 +74,7 @@ def paper_tables(study: Study) -> Element:
         rows = list(results)
         if table_name == "differences":
             continue  # shown beside what they are about
-        heading, caption = words.heading(table_name)
+        heading, caption = naming.heading(table_name)
         if table_name == "features":
             whole: Child = table(words.upper(caption) + ".", untrained_columns(study), study.untrained(), facets)
         elif any(result.runs for result in rows):
@@ -90,7 +90,7 @@ def paper_tables(study: Study) -> Element:
 
 def _cells(caption: str, rows: Sequence[CellResult]) -> Element:
     protocols = words.in_order(result.cell.protocol for result in rows)
-    caption += f", with {words.settings_in_full(protocols[0])}." if len(protocols) == 1 else "."
+    caption += f", with {naming.settings_in_full(protocols[0])}." if len(protocols) == 1 else "."
     return table(words.upper(caption), cell_columns(rows), rows, facets)
 
 
@@ -120,7 +120,7 @@ def seeds(study: Study) -> Element:
         [h("span", "○", class_="authors"), " one run of the authors; "] if study.with_authors else None,
         [h("span", "◆", class_="paper"), " the paper's mean, with one standard deviation either side. "],
         "Panels of the same dataset share their axis.",
-        None if study.with_authors else " The authors' single runs were not at hand (option --authors-runs).",
+        None if study.with_authors else " The authors' single runs were not given (option --authors-runs).",
         class_="legend",
     )
     compared, others = split_by(shown, lambda result: result.published is not None)
@@ -128,18 +128,13 @@ def seeds(study: Study) -> Element:
     return section("seeds", "Accuracy by seed", legend, strips(compared), rest)
 
 
-def _reach(effects: Sequence[Effect]) -> float:
-    gaps = [gap for effect in effects for gap in (effect.ours, effect.paper) if gap is not None]
-    return max((abs(gap.points) + AGREEMENT * gap.standard_error for gap in gaps), default=1.0) * 1.02
-
-
 def _forests(effects: Sequence[Effect], title: str, names: Mapping[str, str] | None = None) -> Element:
     """One picture for each dataset and model, all on the same axis."""
     figures = []
-    reach = _reach(effects)
-    for (protocol, data, model), found in groupby(effects, key=lambda e: (e.cell.protocol, words.data_name(e.cell), e.cell.model)):
+    reach = 1.02 * max((gap.reach for effect in effects for gap in (effect.ours, effect.paper) if gap is not None), default=1.0)
+    for (protocol, data, model), found in groupby(effects, key=lambda e: (e.cell.protocol, naming.data_name(e.cell), e.cell.model)):
         some = list(found)
-        caption = h("figcaption", h("strong", f"{model}, {data}"), " ", h("span", words.settings(protocol), class_="detail"))
+        caption = h("figcaption", h("strong", f"{model}, {data}"), " ", h("span", naming.settings(protocol), class_="detail"))
         attributes = {
             "data-dataset": some[0].cell.dataset,
             "data-model": model,
@@ -160,16 +155,15 @@ def ablation(study: Study) -> Element:
         [h("span", "◆", class_="paper"), " the paper's means; bars are two standard errors."],
         class_="legend",
     )
-    meanings = [[h("dt", variant), h("dd", MEANINGS[variant])] for variant in words.in_order(effect.cell.variant for effect in effects)]
-    glossary = folded("What each variant leaves out", h("dl", meanings, class_="guide"))
-    return section(
-        "ablation", "What each ingredient is worth", legend, glossary, _forests(effects, "Ablation: change against the full model")
-    )
+    variants = words.in_order(effect.cell.variant for effect in effects)
+    glossary = folded("What each variant leaves out", guide((variant, [MEANINGS[variant]]) for variant in variants))
+    pictures = _forests(effects, "Ablation: change against the full model")
+    return section("ablation", "What each ingredient is worth", legend, glossary, pictures)
 
 
 def departures(study: Study) -> Element:
     """Where the authors' text and code disagree, and what each point is worth."""
-    points = [[h("dt", departure.point), h("dd", f"Text: {departure.text}. Code: {departure.code}.")] for departure in DEPARTURES.values()]
+    points = guide((departure.point, [f"Text: {departure.text}. Code: {departure.code}."]) for departure in DEPARTURES.values())
     note = (
         "The published numbers came from code that differs from the text in these points. Worth is the accuracy with the text's version "
         "minus that with the code's, on equal seeds and all else as in the code, ± two standard errors; bold where it is farther from "
@@ -183,4 +177,4 @@ def departures(study: Study) -> Element:
     rows = [result for result in study.cells if result.cell.table == "differences"]
     accuracies = folded("Their accuracies", _cells("Accuracy with one point as in the text", rows)) if rows else None
     heading = "Where the authors' code and their text disagree"
-    return section("departures", heading, h("p", note), h("dl", points, class_="guide"), worths, pictures, accuracies)
+    return section("departures", heading, h("p", note), points, worths, pictures, accuracies)

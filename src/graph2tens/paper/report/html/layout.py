@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element
 
 from ....report.layout import side_by_side
 from ....report.markup import Child, h
-from .. import words
+from .. import naming
 from ..data import CellResult
 from .tables import facets
 
@@ -20,8 +20,8 @@ def panels(pictures: Iterable[tuple[CellResult, Element]], caption: Callable[[Ce
 def name(result: CellResult) -> list[Child]:
     """Which cell a picture shows."""
     cell = result.cell
-    details = [cell.variant] * (cell.variant != "base") + [words.settings(cell.protocol)] * bool(cell.protocol)
-    return [h("strong", f"{cell.model}, {words.data_name(cell)}"), " ", h("span", " · ".join(details), class_="detail")]
+    details = [cell.variant] * (cell.variant != "base") + [naming.settings(cell.protocol)] * bool(cell.protocol)
+    return [h("strong", f"{cell.model}, {naming.data_name(cell)}"), " ", h("span", " · ".join(details), class_="detail")]
 
 
 def split_by(results: Iterable[CellResult], is_first: Callable[[CellResult], bool]) -> tuple[list[CellResult], list[CellResult]]:

@@ -1,4 +1,4 @@
-"""The section of the page about molecules: ours beside the tools of the field, from the records of ``benchmarks.molecules``."""
+"""The section of the page about molecules: ours beside other tools, from the records of ``benchmarks.molecules``."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from statistics import mean, stdev
 from typing import Any
 from xml.etree.ElementTree import Element
 
+from ....report import words
 from ....report.layout import folded, section
 from ....report.markup import h
 from ....report.tables import Column, table
 from ....training.store import parse_lines
-from .. import words
 
 FILE = Path("molecules") / "runs.jsonl"
 OURS = "graph2tens"

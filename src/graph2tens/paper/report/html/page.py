@@ -5,36 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
+from ....report import words
 from ....report.charts import CURVES_DRAWN, learning_curves
-from ....report.layout import folded, section, side_by_side
-from ....report.markup import h, page
-from ....report.tables import table
-from ....training.records import Record
-from .. import sentences, words
+from ....report.layout import all_runs, folded, framed, guide, origin_facts, section, side_by_side
+from ....report.markup import h
+from .. import sentences
 from ..data import Study
 from . import charts, comparison
 from .layout import name, panels, split_by
 from .molecules import Run, molecules
 from .rivals import rivals
 from .speed import speed
-from .tables import run_columns
+from .tables import name_columns
 
 
 def render(study: Study, title: str | None = None, molecule_runs: Sequence[Run] = ()) -> str:
     """The whole page as text; `molecule_runs` are those of :func:`~.molecules.read_molecule_runs`."""
-    title = title or "The paper's numbers, measured again"
     parts = (comparison.introduction, comparison.paper_tables, rivals, comparison.seeds, comparison.ablation, comparison.departures)
     sections: list[Element | None] = [part(study) for part in parts]
     sections += [molecules(molecule_runs), _curves(study), _seconds(study), _speed(study), _all_runs(study), _origin(study)]
-    present = [one for one in sections if one is not None]
-    contents = [h("li", h("a", one.findtext("h2"), href=f"#{one.get('id')}")) for one in present]
-    toggle = h("button", "Dark", type="button", id="theme", aria_label="Switch to dark colours")
-    header = h("header", toggle, h("h1", title), h("p", sentences.provenance(study), class_="provenance"))
-    navigation = h("nav", h("ul", contents), aria_label="Contents")
     origin = " from the records of the runs; none of our accuracies was typed by hand."
-    footer = h("footer", h("p", "Written by ", h("code", "graph2tens report"), origin))
-    skip = h("a", "Skip to the content", href="#content", class_="skip")
-    return page(title, [skip, header, navigation, h("main", present, id="content"), footer])
+    return framed(title or "The paper's numbers, measured again", sentences.provenance(study), sections, origin)
 
 
 def _curves(study: Study) -> Element:
@@ -73,35 +64,21 @@ def _seconds(study: Study) -> Element | None:
 
 
 def _speed(study: Study) -> Element | None:
-    return section(
-        "speed", "Speed", speed(study.benchmarks) or h("p", "No measurements of speed were given (option --benchmarks).", class_="missing")
-    )
+    none = h("p", "No measurements of speed were given (option --benchmarks).", class_="missing")
+    return section("speed", "Speed", speed(study.benchmarks) or none)
 
 
 def _all_runs(study: Study) -> Element | None:
-    if not study.runs:
-        return None
-    rows: Sequence[Record] = study.runs
-    whole = table("All runs", run_columns(rows), rows)
-    many = len(rows) > 12
-    return section("runs", "All runs", folded(f"{words.plural(len(rows), 'run')}, one by one", whole, class_="long") if many else whole)
+    summary = f"{words.plural(len(study.runs), 'run')}, one by one"
+    return all_runs(study.runs, lambda run: run, name_columns(study.runs), summary) if study.runs else None
 
 
 def _origin(study: Study) -> Element:
+    trials = f"{words.plural(len(study.trials), 'trial run')} with fewer epochs than the protocol has"
     facts = [
-        ("Machines", words.distinct(words.machine(run.machine) for run in study.runs)),
-        ("Commits", words.distinct(run.commit for run in study.runs)),
-        ("Libraries", words.distinct(words.flat(run.versions) for run in study.runs)),
-        ("Seeds", [f"{words.seed_range(study.runs)}"] if study.runs else []),
-        (
-            "Set aside",
-            [f"{words.plural(len(study.trials), 'trial run')} with fewer epochs than the protocol has"] * bool(study.trials),
-        ),
-        ("Remarks", list(study.remarks)),
+        *origin_facts(study.runs),
+        ("Seeds", [words.seed_range(study.runs)] if study.runs else []),
+        ("Set aside", [trials] if study.trials else []),
+        ("Remarks", study.remarks),
     ]
-    items = [element for name, values in facts if values for element in (h("dt", name), *(h("dd", value) for value in values))]
-    return section(
-        "origin",
-        "Where these numbers come from",
-        h("dl", items, class_="guide") if items else h("p", "Nothing was run yet.", class_="missing"),
-    )
+    return section("origin", "Where these numbers come from", guide(facts) or h("p", "Nothing was run yet.", class_="missing"))

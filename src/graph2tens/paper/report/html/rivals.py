@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from xml.etree.ElementTree import Element
 
-from ....report.layout import folded, group, section
+from ....report import words
+from ....report.layout import folded, group, guide, section
 from ....report.markup import Child, h
-from ....report.tables import Column, table
+from ....report.tables import Column, gap_column, mean_column, number_column, table
 from ...protocols import MODELS
 from ...rivals import RIVALS
-from .. import words
 from ..data import Study
 from ..rivals import Contest, Standing, contests, grouped, headline, outcome_of
 
@@ -31,43 +31,24 @@ def rivals(study: Study) -> Element | None:
         lines = h("ul", [h("li", line) for line in map(outcome_of, some) if line])
         whole = table(f"{title}, best first.", _columns(), rows)
         parts.append(group(h("h3", title), lines, folded(f"All of them, {words.plural(len(rows), 'row')}", whole)))
-    sources = [[h("dt", name), h("dd", rival.source)] for name, rival in RIVALS.items()]
-    parts.append(folded("Where each system's network and settings come from", h("dl", sources, class_="guide")))
+    sources = guide((name, [rival.source]) for name, rival in RIVALS.items())
+    parts.append(folded("Where each system's network and settings come from", sources))
     return section("rivals", "Every system on the same splits", h("p", h("strong", headline(found))), h("p", note), parts)
 
 
 def _columns() -> list[Column[tuple[Contest, Standing]]]:
     def against(model: str) -> Column[tuple[Contest, Standing]]:
-        def show(row: tuple[Contest, Standing]) -> Child:
-            gap = row[1].against.get(model)
-            return words.DASH if gap is None else f"{words.gap(gap)} ({gap.pairs})"
-
         hint = f"this system minus {model} on equal splits, points ± two standard errors (number of splits)"
-        return Column(f"Against {model}", show, lambda row: gap.points if (gap := row[1].against.get(model)) else None, hint)
+        return gap_column(f"Against {model}", lambda row: row[1].against.get(model), hint, words.paired_gap)
 
+    printed = "in the paper's table; of other systems with splits of their own"
     return [
         Column("Data", lambda row: row[0].name),
         Column("System", lambda row: h("strong", row[1].name) if row[1].own else row[1].name),
-        Column("Ours, %", lambda row: words.mean_std(row[1].result.ours), lambda row: _mean(row[1]), "mean ± standard deviation"),
-        Column("Splits", lambda row: str(len(row[1].result.runs)), lambda row: len(row[1].result.runs)),
-        Column(
-            "Printed, %",
-            lambda row: words.mean_std(row[1].printed) if row[1].printed else words.DASH,
-            lambda row: row[1].printed.mean if row[1].printed else None,
-            "in the paper's table; of other systems with splits of their own",
-        ),
-        *(against(model) for model in MODELS),
-        Column(
-            "Time", lambda row: words.seconds(s) if (s := row[1].seconds) else words.DASH, lambda row: row[1].seconds, "of a typical run"
-        ),
-        Column(
-            "Parameters",
-            lambda row: f"{n:,}" if (n := row[1].parameters) else words.DASH,
-            lambda row: row[1].parameters,
-            "numbers that are learned",
-        ),
+        mean_column("Ours, %", lambda row: row[1].result.ours, "mean ± standard deviation"),
+        number_column("Splits", lambda row: len(row[1].result.runs), "d"),
+        mean_column("Printed, %", lambda row: row[1].printed, printed),
+        *map(against, MODELS),
+        number_column("Time", lambda row: row[1].seconds, words.seconds, "of a typical run"),
+        number_column("Parameters", lambda row: row[1].parameters, ",", "numbers that are learned"),
     ]
-
-
-def _mean(standing: Standing) -> float | None:
-    return standing.result.ours.mean if standing.result.ours else None

@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
 
+from ....report import words
 from ....report.layout import folded
 from ....report.markup import h
 from ....report.tables import Column, table
-from .. import words
 
 Measurement = Mapping[str, Any]
 Task = tuple[str, Mapping[str, Measurement]]  # its name, and what was measured by the name of the contender
+SECONDS = ("seconds_fast", "seconds_reference")
 _KINDS = {
     "same answer": "The same answer, computed otherwise (answers were compared first)",
     "another layer": "Other layers that look as far, and compute something else",
 }
+
+
+def read_benchmarks(path: Path | None) -> list[Measurement]:
+    """Speed measurements of ``benchmarks/``; without a path those of the current folder, none if it has none."""
+    if path is None:
+        path = Path("benchmarks/results.json")
+        if not path.exists():
+            return []
+    elif not path.is_file():
+        raise ValueError(f"`--benchmarks {path}` is not a file; `make bench` writes one")
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"`{path}` is not JSON ({error}); `make bench` writes it anew") from None
+    rows = content.get("results", []) if isinstance(content, dict) else content
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
 
 
 def speed(benchmarks: Sequence[Measurement]) -> list[Element]:
@@ -27,16 +46,11 @@ def speed(benchmarks: Sequence[Measurement]) -> list[Element]:
         return []
     hosts = words.distinct(f"{words.machine(row.get('machine'))} ({row['date']})" if "date" in row else "" for row in rows)
     where = f" On {words.listing(hosts)}." if hosts else ""
-    parts = [
-        h(
-            "p",
-            f"{words.TIMES} says how many times faster graph2tens is. Each time is the best of several repetitions.{where}",
-            class_="legend",
-        )
-    ]
+    told = f"{words.TIMES} says how many times faster graph2tens is. Each time is the best of several repetitions.{where}"
+    parts = [h("p", told, class_="legend")]
     shown = []
     for kind, caption in _KINDS.items():
-        mine = [row for row in rows if row.get("kind") == kind and _is_timed(row)]
+        mine = [row for row in rows if row.get("kind") == kind and all(isinstance(row.get(key), int | float) for key in SECONDS)]
         shown += mine
         if mine:
             parts.append(_contenders(caption, mine))
@@ -77,10 +91,6 @@ def _yardsticks(rows: Sequence[Measurement]) -> Element:
         Column("The yardstick", lambda row: words.flat(row.get("reference"))),
     ]
     return table("Times that no code can undercut, goals, memory, and how time grows with the graph", columns, rows)
-
-
-def _is_timed(row: Measurement) -> bool:
-    return all(isinstance(row.get(key), int | float) for key in ("seconds_fast", "seconds_reference"))
 
 
 def _number(row: Measurement, whose: str) -> float | None:

@@ -1,27 +1,11 @@
-"""How the report names things and writes numbers, on the page and in the Markdown tables."""
+"""What the report calls settings, tables, data and cells, on the page and in the Markdown tables."""
 
 from __future__ import annotations
 
-from ...report.words import DASH as DASH
-from ...report.words import MINUS as MINUS
-from ...report.words import NOT_RUN as NOT_RUN
-from ...report.words import TIMES as TIMES
-from ...report.words import distinct as distinct
-from ...report.words import flat as flat
-from ...report.words import flat_items as flat_items
-from ...report.words import gap as gap
-from ...report.words import in_order as in_order
-from ...report.words import listing as listing
-from ...report.words import machine as machine
-from ...report.words import mean_std as mean_std
-from ...report.words import plural as plural
-from ...report.words import seconds as seconds
-from ...report.words import seed_range as seed_range
-from ...report.words import signed as signed
-from ...report.words import upper as upper
+from ...report.words import DASH, mean_std
 from ...training.config import Cell
-from ..numbers import PUBLISHED, Published
 from ..protocols import PROTOCOLS
+from ..published import PUBLISHED, Published
 from ..tables import TABLES
 from .data import Verdict
 

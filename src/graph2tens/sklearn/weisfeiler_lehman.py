@@ -1,4 +1,4 @@
-"""The Weisfeiler-Lehman subtree kernel, the baseline to pass.
+"""The Weisfeiler-Lehman subtree kernel, a baseline.
 
 Every node gets a colour, at first its label. In each iteration a node's new colour stands for its old colour and the multiset of its
 out-neighbours' old colours. The kernel is the inner product of two graphs' counts of all colours of all iterations
@@ -8,6 +8,7 @@ out-neighbours' old colours. The kernel is the inner product of two graphs' coun
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ from .inputs import OneGraph, as_graphs
 from .structure import parse_structure, structure_colours
 
 
+@dataclass(eq=False, repr=False)
 class WeisfeilerLehman(GraphInput, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Counts of the colours of Weisfeiler-Lehman refinement, as a sparse table; their linear kernel is the subtree kernel.
 
@@ -35,9 +37,8 @@ class WeisfeilerLehman(GraphInput, TransformerMixin, BaseEstimator):  # type: ig
         colours_: for each iteration a dictionary from signatures to columns; colours that no training graph has are not counted.
     """
 
-    def __init__(self, n_iterations: int = 5, structure: str = "") -> None:
-        self.n_iterations = n_iterations
-        self.structure = structure
+    n_iterations: int = 5
+    structure: str = ""
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Collect the colours of the training graphs."""

@@ -15,7 +15,7 @@ from graph_lists import rings_and_paths
 import graph2tens as g2t
 from graph2tens.backends import fixed_order
 from graph2tens.backends.loops import areas, chain, sparse
-from graph2tens.sklearn import GraphTensFeatures, GraphTensKernel, compiled
+from graph2tens.sklearn import GraphTensFeatures, GraphTensKernel, feature_loops
 
 WITHOUT_A_CACHE = """
 import numba.core.caching as caching
@@ -66,5 +66,5 @@ def test_loops_are_compiled_for_one_type_whatever_they_are_given(options):
     chains = [chain.chain_at_sources, chain.step_along_edges if options.get("increments", True) else sparse.average]
     used = [areas.first_step, sparse.average] if options == {"walk_length": 2} else chains
     recursion = [fixed_order._compiled(loop, "fixed float32 int64 float32 2") for loop in used]
-    loops = [*compiled.VERSIONS.values(), *recursion, compiled.normalise, compiled.wave, compiled.pool]
+    loops = [*feature_loops.VERSIONS.values(), *recursion, feature_loops.normalise, feature_loops.wave, feature_loops.pool]
     assert [len(loop.dispatcher.signatures) for loop in loops] == [1] * 7

@@ -1,85 +1,37 @@
-"""The report as Markdown: tables for a file of their own, and the marked sections of README and docs, which are never typed by hand."""
+"""The sections of README and docs as Markdown, never typed by hand; and ``tables.md``, a file of all tables."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
 from itertools import groupby
-from pathlib import Path
 from statistics import fmean
 
-from ...report.statistics import beyond_by_chance, paired_difference
-from ..protocols import MODELS
-from ..variants import DEPARTURES
-from . import sentences, words
-from .data import CellResult, Study, Verdict
-from .departures import Worth, worth
-from .held_out import held_out, luck
-from .rivals import Standing, as_published, contests, grouped, headline, outcome_of
+from ....report import words
+from ....report.statistics import beyond_by_chance, paired_difference
+from ...variants import DEPARTURES
+from .. import naming, sentences
+from ..data import Study, Verdict
+from ..departures import Worth, worth
+from ..held_out import held_out, luck
+from ..rivals import as_published, contests, grouped, headline, outcome_of
+from .tables import cell_table, escape, standings_table, table, untrained_table
 
-_WITH_AUTHORS, _OF_AUTHORS = "--authors-runs", ("results", "agreement", "disagreement", "parts")  # the sections that show their runs
-_SPECIAL = re.compile(r"[\\`*_{}\[\]<>|#]")
-
-
-def escape(text: str) -> str:
-    """Text of a record as plain text in Markdown: one line, nothing in it acts as markup."""
-    return _SPECIAL.sub(r"\\\g<0>", " ".join(text.split()))
-
-
-def table(headings: Sequence[str], rows: Iterable[Sequence[str]], numeric: int = 0) -> str:
-    """A table of cells that are escaped already; the last ``numeric`` columns are aligned to the right."""
-    rule = ["---"] * (len(headings) - numeric) + ["---:"] * numeric
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in (headings, rule, *rows)) + "\n"
-
-
-def _row(result: CellResult, with_variant: bool, with_settings: bool, with_authors: bool) -> list[str]:
-    gap, cell = result.difference, result.cell
-    names = [words.data_name(cell), cell.model, *([cell.variant] * with_variant)]
-    names += [words.setting(cell.protocol)] * with_settings
-    numbers = [
-        words.mean_std(result.ours) if result.ours else words.NOT_RUN,
-        str(len(result.runs)),
-        words.mean_std(result.published) if result.published else "",
-        words.gap(gap),
-        words.signed(gap.in_standard_errors) if gap else "",
-    ]
-    if with_authors:
-        numbers.append(f"{words.gap(result.same_seed)} ({result.same_seed.pairs})" if result.same_seed else "")
-    return [escape(text) for text in [*names, f"{words.MARKS[result.verdict]} {result.verdict.value}", *numbers]]
-
-
-def cell_table(results: Sequence[CellResult], *, with_settings: bool = True, with_authors: bool = False) -> str:
-    """Cells with our mean ± std, the number of seeds, the paper's, and the difference in points and in standard errors."""
-    with_variant = any(result.cell.variant != "base" for result in results)
-    numeric = ["Ours, %", "Seeds", "Paper, %", "Difference, points ± 2 SE", "In standard errors"]
-    numeric += ["Same seeds, points ± 2 SE (n)"] * with_authors
-    headings = ["Data", "Model", *(["Variant"] * with_variant), *(["Settings"] * with_settings), "Verdict", *numeric]
-    return table(headings, (_row(result, with_variant, with_settings, with_authors) for result in results), len(numeric))
-
-
-def all_tables(study: Study) -> str:
-    """Every cell, grouped by the paper's tables: the content of ``tables.md``."""
-    parts = [f"# Results\n\n{escape(sentences.provenance(study))}\n", _outcomes(study), _how_to_read()]
-    for name, results in groupby(study.cells, key=lambda result: result.cell.table):
-        cells = without_training(study) if name == "features" else cell_table(list(results), with_authors=study.with_authors)
-        parts.append(f"## {escape('; '.join(words.heading(name)))}\n\n{cells}")
-    parts += ["## What each ingredient is worth\n\n" + effects(study)]
-    parts += ["## Where the authors' code and their text disagree\n\n" + departures(study)]
-    return "\n".join(parts)
-
-
-def _how_to_read() -> str:
-    return (
-        "Mean ± standard deviation of the test accuracy over the seeds. The standard error of a difference is √(s₁²/n₁ + s₂²/n₂), with\n"
-        "sample deviations (the paper prints population ones, which are converted). A cell agrees when it lies at most two of them apart.\n"
-        "Settings: *code*, as in the authors' code, or *text*, as in the paper's text.\n"
-    )
+HOW_TO_READ = (
+    "Mean ± standard deviation of the test accuracy over the seeds. The standard error of a difference is √(s₁²/n₁ + s₂²/n₂), with\n"
+    "sample deviations (the paper prints population ones, which are converted). A cell agrees when it lies at most two of them apart.\n"
+    "Settings: *code*, as in the authors' code, or *text*, as in the paper's text.\n"
+)
 
 
 def _outcomes(study: Study) -> str:
-    lines = [f"With {words.settings_in_full(name)}: {sentences.outcome(study, name)}" for name in sentences.protocols(study)]
+    lines = [f"With {naming.settings_in_full(name)}: {sentences.outcome(study, name)}" for name in sentences.protocols(study)]
     head = sentences.headline(study)
     return f"{escape(head)}\n\n" * bool(head) + "".join(f"- {escape(line)}\n" for line in [*lines, sentences.missing(study)] if line)
+
+
+def _untrained(study: Study) -> list[str]:
+    """Features with their defaults, and the kernel, if they were run."""
+    cells = [result for result in study.untrained() if result.cell.variant == "base"]
+    return ["Without training a network, features and an SVM on the same splits:\n\n" + untrained_table(study, cells)] if cells else []
 
 
 def summary(study: Study) -> str:
@@ -87,9 +39,7 @@ def summary(study: Study) -> str:
     if not study.runs:
         return "No runs recorded yet.\n"
     parts = [f"{escape(head)}\n"] if (head := sentences.headline(study)) else []
-    if untrained := [result for result in study.untrained() if result.cell.variant == "base"]:
-        parts.append("Without training a network, features and an SVM on the same splits:\n\n" + _untrained_table(study, untrained))
-    return "\n".join([*parts, f"{escape(sentences.provenance(study))}\n"])
+    return "\n".join([*parts, *_untrained(study), f"{escape(sentences.provenance(study))}\n"])
 
 
 def results(study: Study) -> str:
@@ -102,29 +52,15 @@ def results(study: Study) -> str:
     parts = [_outcomes(study)]
     if shown:
         only = len({result.cell.protocol for result in shown}) == 1
-        head = escape(f"With {words.settings(shown[0].cell.protocol)}:") + "\n\n" if only else ""
+        head = escape(f"With {naming.settings(shown[0].cell.protocol)}:") + "\n\n" if only else ""
         parts.append(head + cell_table(shown, with_settings=not only, with_authors=study.with_authors))
-    if untrained := [result for result in study.untrained() if result.cell.variant == "base"]:
-        parts.append("Without training a network, features and an SVM on the same splits:\n\n" + _untrained_table(study, untrained))
-    return "\n".join([*parts, f"{escape(sentences.provenance(study))}\n"])
+    return "\n".join([*parts, *_untrained(study), f"{escape(sentences.provenance(study))}\n"])
 
 
 def without_training(study: Study) -> str:
     """Features and an SVM: every variant that was run, against the defaults on equal splits."""
     cells = study.untrained()
-    return _untrained_table(study, cells) if cells else "Not run yet.\n"
-
-
-def _untrained_table(study: Study, results: Sequence[CellResult]) -> str:
-    rows = []
-    for result in results:
-        gap, best = study.against_default_features(result), words.best_published(result.cell.dataset)
-        variant, paper = words.features_name(result.cell), words.best_name(best)
-        rows.append(
-            [result.cell.dataset, result.cell.model, variant, words.mean_std(result.ours), str(len(result.runs)), words.gap(gap), paper]
-        )
-    headings = ["Data", "Method", "Variant", "Test accuracy, %", "Splits", "Against our defaults, points ± 2 SE", "Best in the paper, %"]
-    return table(headings, ([escape(text) for text in row] for row in rows), 4)
+    return untrained_table(study, cells) if cells else "Not run yet.\n"
 
 
 def agreement(study: Study) -> str:
@@ -180,14 +116,14 @@ def not_run(study: Study) -> str:
     tried = {run.cell for run in study.trials}
     lines = []
     absent = [result.cell for result in study.cells if result.verdict is Verdict.NOT_RUN]
-    for (data, model, protocol), group in groupby(absent, key=lambda cell: (words.data_name(cell), cell.model, cell.protocol)):
+    for (data, model, protocol), group in groupby(absent, key=lambda cell: (naming.data_name(cell), cell.model, cell.protocol)):
         cells = list(group)
         names, runs = ([cell.variant for cell in some if cell.variant != "base"] for some in (cells, [c for c in cells if c in tried]))
         line = f"- not run yet: {model} on {data}" + f" without one ingredient ({', '.join(names)})" * bool(names)
         shown = " (shown to run, for fewer epochs)" if tried.issuperset(cells) else f" (shown to run: {', '.join(runs)})" * bool(runs)
-        lines.append(escape(f"{line}, {words.settings(protocol)}{shown}"))
+        lines.append(escape(f"{line}, {naming.settings(protocol)}{shown}"))
     one_seed = [result.cell for result in study.cells if result.verdict is Verdict.ONE_SEED]
-    lines += [escape(f"- one seed only: {words.cell_name(cell)}, {words.settings(cell.protocol)}") for cell in one_seed]
+    lines += [escape(f"- one seed only: {naming.cell_name(cell)}, {naming.settings(cell.protocol)}") for cell in one_seed]
     if any(result.cell.table == "differences" for result in study.cells):
         unknown = [(row, [data for data, found in row.by_data.items() if found is None]) for row in worth(study)]
         lines += [escape(f"- worth of a point: {row.point}, {row.model} on {words.listing(data)}") for row, data in unknown if data]
@@ -201,10 +137,10 @@ def effects(study: Study) -> str:
         return "Not run yet.\n"
     rows = [
         [
-            words.data_name(e.cell),
+            naming.data_name(e.cell),
             e.cell.model,
             e.cell.variant,
-            words.setting(e.cell.protocol),
+            naming.setting(e.cell.protocol),
             words.gap(e.ours) or words.NOT_RUN,
             words.gap(e.paper),
         ]
@@ -246,23 +182,9 @@ def rivals(study: Study) -> str:
     parts = [f"{escape(headline(found))}\n"]
     for title, some in grouped(found):
         lines = "".join(f"- {escape(line)}\n" for line in map(outcome_of, some) if line)
-        rows = [[escape(text) for text in _standing(contest.name, one)] for contest in some for one in contest.standings]
-        headings = ["Data", "System", "Ours, %", "Splits", "Printed, %", "Against G2TN", "Against G2TAN", "Time of a run", "Parameters"]
-        parts.append(f"**{escape(title)}**\n\n{lines}\n{unfolding('All of them, best first', table(headings, rows, 7))}")
+        whole = f"<details><summary>All of them, best first</summary>\n\n{standings_table(some)}\n</details>\n"
+        parts.append(f"**{escape(title)}**\n\n{lines}\n{whole}")
     return "\n".join(parts)
-
-
-def _standing(data: str, one: Standing) -> list[str]:
-    gaps = [f"{words.gap(gap)} ({gap.pairs})" if (gap := one.against.get(model)) else "" for model in MODELS]
-    time = words.seconds(one.seconds) if one.seconds else ""
-    printed = words.mean_std(one.printed) if one.printed else ""
-    numbers = [words.mean_std(one.result.ours), str(len(one.result.runs)), printed, *gaps, time]
-    return [data, one.name, *numbers, f"{one.parameters:,}" if one.parameters else ""]
-
-
-def unfolding(summary: str, content: str) -> str:
-    """Content that opens with a click, on pages that show Markdown."""
-    return f"<details><summary>{summary}</summary>\n\n{content}\n</details>\n"
 
 
 def sources_met(study: Study) -> str:
@@ -290,28 +212,12 @@ SECTIONS = {
 }
 
 
-def updated_sections(path: Path, study: Study) -> tuple[str, list[str]]:
-    """The file's text with every marked section written anew, and the names of those sections."""
-    if not path.is_file():
-        raise ValueError(f"`{path}` is no file; --readme and --docs name pages that exist and have marked sections")
-    text, found = path.read_bytes().decode("utf-8"), []
-    for name, write in SECTIONS.items():
-        begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
-        if begin not in text and end not in text:
-            continue
-        head, _, rest = text.partition(begin)
-        _, closed, tail = rest.partition(end)
-        if not closed or begin in tail or end in head + tail:
-            raise ValueError(f"`{path}` must have `{begin}` once and `{end}` once after it; repair the markers and run again")
-        if _WITH_AUTHORS in rest.partition(end)[0] and name in _OF_AUTHORS and not study.with_authors:
-            raise ValueError(
-                f"`{path}`, section {name}, compares with the authors' runs, which would be lost; name their table (--authors-runs)"
-            )
-        option = f" {_WITH_AUTHORS}" if study.with_authors and name in _OF_AUTHORS else ""
-        text = f"{head}{begin}\n<!-- written by `graph2tens report{option}`; do not edit -->\n\n{write(study)}\n{end}{tail}"
-        found.append(name)
-    if not found:
-        raise ValueError(
-            f"`{path}` has no marked section; put `<!-- results:begin -->` and `<!-- results:end -->` where the results belong"
-        )
-    return text, found
+def all_tables(study: Study) -> str:
+    """Every cell, grouped by the paper's tables: the content of ``tables.md``."""
+    parts = [f"# Results\n\n{escape(sentences.provenance(study))}\n", _outcomes(study), HOW_TO_READ]
+    for name, results in groupby(study.cells, key=lambda result: result.cell.table):
+        cells = without_training(study) if name == "features" else cell_table(list(results), with_authors=study.with_authors)
+        parts.append(f"## {escape('; '.join(naming.heading(name)))}\n\n{cells}")
+    parts += ["## What each ingredient is worth\n\n" + effects(study)]
+    parts += ["## Where the authors' code and their text disagree\n\n" + departures(study)]
+    return "\n".join(parts)

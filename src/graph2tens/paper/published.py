@@ -1,4 +1,4 @@
-"""The numbers the paper printed: tables 1 to 5 of "Capturing Graphs with Hypo-Elliptic Diffusions", baselines included, as data.
+"""The published numbers: tables 1 to 5 of "Capturing Graphs with Hypo-Elliptic Diffusions", baselines included, as data.
 
 Test accuracies in percent, as printed (one decimal). The paper does not say which standard deviation it prints; the authors' per-seed
 values show that it is the population one (n in the denominator), so :attr:`Published.sample_std` is what a standard error needs.

@@ -1,0 +1,1 @@
+"""The report as Markdown: tables, the sections made of them, and the pages that hold sections."""

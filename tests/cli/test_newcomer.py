@@ -105,6 +105,7 @@ def test_names_of_methods_are_not_broken_in_words_at_80_columns(monkeypatch, cap
 
 def test_times_add_up():
     assert _times(30, 22.6, 21.0) == "30 epochs in 21.0 s, 0.70 s each; with all that came before and after 22.6 s"
+    assert _times(1, 9.0, 8.0) == "1 epoch in 8.0 s; with all that came before and after 9.0 s"
 
 
 def test_no_warning_of_pytorch_about_sparse_matrices_leaks():

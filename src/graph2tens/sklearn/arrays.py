@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 
 def array(values: Any, where: str, name: str) -> NDArray[Any]:
+    """Whatever is rectangular; `where` and `name` begin the message about what is not."""
     if isinstance(values, torch.Tensor):
         return as_numpy(values)
     if scipy.sparse.issparse(values):
@@ -22,6 +23,7 @@ def array(values: Any, where: str, name: str) -> NDArray[Any]:
 
 
 def numbers(values: Any) -> NDArray[np.float64]:
+    """Numbers in double precision."""
     return np.asarray(as_numpy(values) if isinstance(values, torch.Tensor) else values, dtype=np.float64)
 
 

@@ -63,10 +63,9 @@ def fold_split(dataset: GraphDataset, fold: int, folds: int) -> Split:
     counts = check_classes(labels, dataset.class_names, dataset.name)
     if not 3 <= folds <= counts.min():
         label = int(counts.argmin())
-        raise DataError(
-            f"{dataset.name}: the number of folds must lie between 3 and {counts[label]}, the graphs of class "
-            f"{_called(label, dataset.class_names)} (got {folds})"
-        )
+        name, graphs = _called(label, dataset.class_names), "1 graph" if counts[label] == 1 else f"{counts[label]} graphs"
+        repair = "leave the class out" if counts[label] < 3 else f"the number of folds must lie between 3 and {counts[label]}"
+        raise DataError(f"{dataset.name}: class {name} has {graphs}, which is too few for {folds} folds with some in each; {repair}")
     parts = [part for _, part in StratifiedKFold(folds, shuffle=True, random_state=0).split(labels, labels)]
     test, validation = parts[fold], parts[(fold + 1) % folds]
     rest = np.setdiff1d(np.arange(labels.size), np.concatenate([test, validation]))

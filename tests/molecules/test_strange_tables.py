@@ -63,6 +63,14 @@ def test_a_number_far_from_all_others_is_told_with_its_line(tmp_path):
     assert "1e+12 on line 5" in said
 
 
+def test_an_empty_column_is_told_in_one_line(tmp_path, recwarn):
+    """NumPy warned of the median of nothing."""
+    known = table(tmp_path, [""] * 40)
+    with pytest.raises(ValueError, match=r"y must be known for at least 10 readable molecules to learn from \(got 0\)"):
+        MoleculeModel.fit(read(known))
+    assert not recwarn.list
+
+
 def test_a_number_that_never_changes_is_told(tmp_path):
     assert any("nothing to learn" in sentence for sentence in read(table(tmp_path, [3.25] * 40)).report)
 

@@ -137,7 +137,9 @@ def _numbers(table: Table, name: str, report: list[str]) -> NDArray[np.float64]:
     report += [f"{table.unit} {line}: {why}; taken as unknown." for line, why in problems[:10]]
     if len(problems) > 10:
         report.append(f"... and {len(problems) - 10} more entries of {name} that are no numbers.")
-    usual = np.abs(values - np.nanmedian(values)) if np.isfinite(values).any() else values
+    if not np.isfinite(values).any():  # an empty column, which is told where it is too short to learn from
+        return values
+    usual = np.abs(values - np.nanmedian(values))
     far = np.flatnonzero(usual > FAR * max(float(np.nanmedian(usual)), 1e-12 * float(np.nanmax(np.abs(values)))))
     if 0 < far.size <= values.size // 20:
         some = ", ".join(f"{values[place]:g} on {table.unit} {table.lines[place]}" for place in far[:5])

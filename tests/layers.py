@@ -16,11 +16,17 @@ from graph2tens import RandomWalk
 from graph2tens.nn import G2TANConv, G2TNConv, WalkConv
 from graph2tens.paper.authors import AuthorsG2TANConv, AuthorsG2TNConv
 
+
+def named(sizes: tuple[int, ...]) -> dict[str, int]:
+    """Steps and degree by name, since the third argument of an attention conv is `heads`."""
+    return dict(zip(("walk_length", "degree"), sizes[2:], strict=False))
+
+
 KINDS: dict[str, Callable[..., WalkConv]] = {
     "G2TN": lambda *sizes, **options: G2TNConv(*sizes, **options),
-    "G2TAN": lambda *sizes, **options: G2TANConv(*sizes, heads=2, **options),
+    "G2TAN": lambda *sizes, **options: G2TANConv(*sizes[:2], 2, **named(sizes), **options),
     "authors' G2TN": lambda *sizes, **options: AuthorsG2TNConv(*sizes, **options),
-    "authors' G2TAN": lambda *sizes, **options: AuthorsG2TANConv(*sizes, heads=2, stay_put=True, **options),
+    "authors' G2TAN": lambda *sizes, **options: AuthorsG2TANConv(*sizes[:2], 2, stay_put=True, **named(sizes), **options),
 }
 both = pytest.mark.parametrize("kind", ["G2TN", "G2TAN"])
 all_kinds = pytest.mark.parametrize("kind", KINDS)

@@ -157,6 +157,18 @@ def test_public_names_exist_and_explain_themselves(name):
     assert inspect.getdoc(getattr(g2t, name))
 
 
+@pytest.mark.parametrize(
+    ("package", "name"),
+    [("", "random_walk"), (".sklearn", "GraphTensClassifier"), (".nn", "G2TNConv"), (".datasets", "load"), (".training", "train")],
+)
+def test_a_star_imports_the_public_names(package, name):
+    """Names that are imported on first use are none that a star would find by itself."""
+    found: dict[str, object] = {}
+    exec(f"from graph2tens{package} import *", found)
+    assert name in found
+    assert not {"TYPE_CHECKING", "on_first_use"} & set(found)
+
+
 def test_public_methods_of_the_algebra_explain_themselves():
     for name in ["size", "one", "exp", "lift", "mul", "log", "inverse", "inner", "norm", "levels"]:
         assert inspect.getdoc(getattr(g2t.TensorAlgebra, name))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import pickle
 import subprocess
 import sys
@@ -332,3 +333,28 @@ def test_a_union_needs_walks_of_one_kind():
         g2t.RandomWalk.union([])
     with pytest.raises(ValueError, match="same number of heads"):
         g2t.RandomWalk.union([walk, walk.with_probabilities(torch.ones(4, 2))])
+
+
+PEAK = """
+import torch, graph2tens as g2t
+
+def memory(name):
+    with open("/proc/self/status") as lines:
+        return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(name))
+
+# arrays beyond 32 MB, which the heap of glibc gives back at once
+edges = torch.randint(0, 600_000, (2, 6_000_000), generator=torch.Generator().manual_seed(0))
+g2t.random_walk(edges[:, :1000], 600_000)  # what is loaded on first use
+with open("/proc/self/clear_refs", "w") as peaks:
+    peaks.write("5")  # the highest memory so far is forgotten
+before = memory("VmRSS")
+walk = g2t.random_walk(edges, 600_000)
+print((memory("VmHWM") - before) / edges.size(1))
+"""
+
+
+@pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="only Linux forgets the highest memory of a process")
+def test_a_walk_is_made_in_at_most_60_bytes_for_each_edge():
+    """Of edges in random order; the walk itself keeps 24."""
+    done = subprocess.run([sys.executable, "-c", PEAK], capture_output=True, text=True, check=True)
+    assert 24 < float(done.stdout) < 60

@@ -16,6 +16,7 @@ def on_first_use(package: str, names: Mapping[str, Sequence[str]]) -> tuple[Call
         names: module of the package -> public names that live there. The modules themselves are public, too.
     """
     homes = {name: module for module, inside in names.items() for name in inside}
+    vars(sys.modules[package])["__all__"] = sorted(homes)  # `from package import *` asks for nothing else
 
     def find(name: str) -> Any:
         if name in homes:

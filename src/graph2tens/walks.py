@@ -234,12 +234,9 @@ def plain(edge_index: Any) -> Any:
 
 def _walk(edge_index: Tensor, n: int, weight: Tensor | None, laziness: float, batch: Tensor | None) -> RandomWalk:
     edges, (source, target) = edge_index.size(1), edge_index.long()  # no copy where they are 64-bit integers already
-    key = source * n
-    key += target
     degree = torch.bincount(source, minlength=n)
     loops = torch.arange(n, device=degree.device) if laziness else (degree == 0).nonzero().squeeze(1)  # who stays put
-    key = torch.cat([key, loops * (n + 1)]) if loops.numel() else key  # so that all steps are sorted at once
-    key, position, times = _sorted(key)
+    key, position, times = _sorted(_keys(source, target, n, loops))  # in one line: no name here keeps the unsorted ones alive
     row = key.div(max(n, 1), rounding_mode="floor")
     col = key.sub_(row * n)
     if weight is None:
@@ -267,6 +264,13 @@ def row_pointer(counts: Tensor) -> Tensor:
     return torch.cat([counts.new_zeros(1), counts.cumsum(0)])
 
 
+def _keys(source: Tensor, target: Tensor, n: int, loops: Tensor) -> Tensor:
+    """A number for each step, ascending with its row and then its column; nodes that stay put come last, so that all are sorted at once."""
+    key = source * n
+    key += target
+    return torch.cat([key, loops * (n + 1)]) if loops.numel() else key
+
+
 def _sorted(key: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The different numbers of `key` in ascending order, the place of each of `key` among them, and how often each occurs."""
     if bool((key[1:] > key[:-1]).all()):  # what PyG's loaders give
@@ -274,8 +278,10 @@ def _sorted(key: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     key, order = key.sort(stable=True)
     fresh = torch.cat([key.new_ones(1, dtype=torch.bool), key[1:] != key[:-1]])
     position = torch.empty_like(order).scatter_(0, order, fresh.cumsum(0).sub_(1))
+    del order  # every array of this length counts: of 1e7 edges it takes 80 MB
     first = fresh.nonzero().squeeze(1)
-    return key[first], position, first.diff(append=first.new_tensor([key.numel()]))
+    times = first.diff(append=first.new_tensor([key.numel()]))
+    return key[first], position, times
 
 
 def _check_total(total: Tensor, degree: Tensor) -> None:

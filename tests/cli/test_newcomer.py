@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import subprocess
+import sys
 import warnings
 from types import SimpleNamespace
 
@@ -105,6 +107,7 @@ def test_names_of_methods_are_not_broken_in_words_at_80_columns(monkeypatch, cap
 
 def test_times_add_up():
     assert _times(30, 22.6, 21.0) == "30 epochs in 21.0 s, 0.70 s each; with all that came before and after 22.6 s"
+    assert _times(1, 9.0, 8.0) == "1 epoch in 8.0 s; with all that came before and after 9.0 s"
 
 
 def test_no_warning_of_pytorch_about_sparse_matrices_leaks():
@@ -118,3 +121,13 @@ def test_no_warning_of_pytorch_about_sparse_matrices_leaks():
         x, walk = graph_inputs(data, AttributeScaler.identity(30), net)
         assert x.layout == torch.sparse_csr
         net(x, walk).sum().backward()
+
+
+def test_a_warning_is_one_line_without_code(tmp_path):
+    once = [f"{3 * graph + i}, {3 * graph + i + 1}" for graph in range(6) for i in (1, 2)]
+    folder = write_tu(tmp_path / "own", A=once, graph_indicator=[str(1 + node // 3) for node in range(18)], node_labels=None)
+    command = [sys.executable, "-m", "graph2tens", "features", folder, "--out", tmp_path / "a.csv", "--layers", "0", "--jobs", "1"]
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=True)
+    said = [line for line in done.stderr.splitlines() if "all edges lead" in line]
+    assert [line.startswith("Warning: ") for line in said] == [True]
+    assert ".py" not in done.stderr

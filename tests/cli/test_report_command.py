@@ -31,6 +31,17 @@ def test_without_arguments_it_reads_results_and_writes_a_page(results):
     assert "526 runs" in outcome.output
 
 
+def test_without_results_it_reads_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs" / "one").mkdir(parents=True)
+    (tmp_path / "runs" / "one" / "record.json").write_text(json.dumps(record(1, 0.97, dataset="mine", table="train")))
+    outcome = run()
+    assert outcome.exit_code == 0, outcome.output
+    assert "mine" in outcome.output
+    (tmp_path / "results").mkdir()  # which comes first, as it did
+    assert "`results` holds no finished run" in run().output
+
+
 def test_everything_at_once(results):
     (results / "README.md").write_text("<!-- results:begin -->\n<!-- results:end -->\n")
     (results / "page.md").write_text("<!-- departures:begin -->\n<!-- departures:end -->\n")
@@ -77,6 +88,8 @@ def test_a_single_run_from_its_file(results):
     [
         (["nowhere"], "does not exist"),
         (["empty"], "holds no finished run"),
+        (["plain.md"], "`plain.md` holds no finished run (plain.md, line 1: torn line skipped): give a folder"),
+        (["other.jsonl", "nothing.csv"], "`other.jsonl`, `nothing.csv` holds no finished run (other.jsonl, line 1: not the record"),
         (["results", "--readme", "plain.md"], "has no marked section"),
         (["results", "--authors-runs", "plain.md"], "must have the columns"),
         (["results", "--authors-runs", "nowhere.csv"], "nowhere.csv"),
@@ -88,6 +101,8 @@ def test_a_single_run_from_its_file(results):
 def test_a_users_error_is_one_line_and_writes_nothing(results, arguments, message):
     (results / "plain.md").write_text("plain")
     (results / "empty").mkdir()
+    (results / "other.jsonl").write_text('{"some": "thing"}\n')
+    (results / "nothing.csv").write_text("")
     outcome = run(*arguments)
     assert outcome.exit_code == 1
     assert message in outcome.output

@@ -45,4 +45,8 @@ def test_folds_need_enough_graphs_of_each_class(tmp_path):
     result = call("classify", rings, "--folds", 7, "--out", tmp_path)
     assert result.exit_code == 1
     assert "between 3 and 6" in result.output
+    (rings / "rings_graph_labels.txt").write_text("".join(f"{number}\n" for number in [1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 3]))
+    result = call("classify", rings, "--folds", 3, "--out", tmp_path)
+    assert result.exit_code == 1
+    assert "class '3' has 1 graph, which is too few for 3 folds with some in each; leave the class out" in result.output
     assert call("train", rings, "--folds", 3, "--seeds", "0-1").exit_code == 2

@@ -49,6 +49,7 @@ class TestGraphs:
         ("labels", "complaint"),
         [
             pytest.param([0] * 20, "toy: at least two classes are needed to learn one from another .all are of class 'no'", id="one_class"),
+            pytest.param([0] * 20 + [1], "toy: class 'yes' has 1 graph; the three parts need at least 3", id="one_graph"),
             pytest.param([0] * 20 + [1] * 2, "toy: class 'yes' has 2 graphs; the three parts need at least 3", id="small_class"),
             pytest.param([], "toy: at least two classes .*nothing is labelled", id="empty"),
         ],

@@ -188,7 +188,8 @@ BAD = {
     "ragged": ({"node_attributes": [*["0.5, 1"] * 3, "1", *["1, 1"] * 11]}, r"TOY_node_attributes.txt:4: 2 values expected \(got 1\)"),
     "three_ends": ({"A": ["1, 2, 3"] * 4}, r"TOY_A.txt:1: 2 values expected \(got 3\)"),
     "fraction": (spoilt("node_labels", 2, "1.5"), r"TOY_node_labels.txt:2: 1.5 where a whole number is expected"),
-    "target": (spoilt("graph_labels", 3, "0.25"), r"TOY_graph_labels.txt:3: 0.25 where a whole number is expected"),
+    "target": (spoilt("graph_labels", 3, "0.25"), r"TOY_graph_labels.txt:3: 0.25 where a whole number .*GraphTensRegressor"),
+    "semicolon": (spoilt("A", 1, "1;2"), r"TOY_A.txt:1: '1;2' is not a number; numbers are separated by commas or blanks"),
 }
 
 
@@ -206,6 +207,17 @@ def test_edgeless_graphs_at_the_end_are_read_with_a_warning(tmp_path):
     with pytest.warns(UserWarning, match="last 4 graphs have no edges; is the file truncated"):
         dataset = load(write_tu(tmp_path / "own", A=SMALL["A"][:12]))
     assert [graph.num_edges for graph in dataset] == [6, 6, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(("backwards", "numbers"), [(False, "higher"), (True, "lower")])
+def test_undirected_edges_that_are_listed_once_are_a_warning(tmp_path, backwards, numbers):
+    once = [line for line in SMALL["A"] if (int(line.split(", ")[0]) > int(line.split(", ")[1])) == backwards]
+    with pytest.warns(UserWarning, match=f"TOY_A.txt: all edges lead to {numbers} numbers, .* list both directions"):
+        load(write_tu(tmp_path / "own", A=once))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        load(write_tu(tmp_path / "both"))
+        load(write_tu(tmp_path / "ring", A=[*once[:-1], ", ".join(once[-1].split(", ")[::-1])]))
 
 
 def test_directed_graphs_are_not_taken_for_truncated_ones(tmp_path):

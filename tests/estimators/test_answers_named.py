@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from fractions import Fraction
 
 import networkx as nx
 import numpy as np
@@ -37,6 +38,26 @@ CLASSES = ["acid"] * 6 + ["base"] * 6
 def test_classes_that_are_none_are_named(y, message):
     with pytest.raises(ValueError, match=f"`y` must hold .*{message}|{message}"):
         GraphTensClassifier(FEATURES).fit(GRAPHS, y)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        ([1] * 6 + ["base"] * 6, "all words or all numbers .got 1 and 'base'"),
+        ([Fraction(1, 2)] * 6 + [Fraction(1, 3)] * 6, r"words or whole numbers \(got Fraction"),
+        ([("a", 1)] * 6 + [("b", 2)] * 6, "0, 1 or NaN for unknown, .*Did you mean one class for each graph"),
+    ],
+)
+def test_classes_of_odd_kinds_are_named(y, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        GraphTensClassifier(FEATURES).fit(GRAPHS, y)
+
+
+@pytest.mark.parametrize(("dtype", "kind"), [("Int64", "i"), ("UInt8", "u"), ("boolean", "b")])
+def test_classes_of_pandas_keep_their_kind(dtype, kind):
+    pandas = pytest.importorskip("pandas")
+    classifier = GraphTensClassifier(FEATURES, random_state=0).fit(GRAPHS, pandas.Series([0] * 6 + [1] * 6, dtype=dtype))
+    assert classifier.classes_.dtype.kind == classifier.predict(GRAPHS).dtype.kind == kind
 
 
 def test_one_class_only_is_a_warning():

@@ -224,3 +224,26 @@ def test_places_in_one_graph_are_none_in_another():
     adjacency, x, kinds = blocks()
     with pytest.raises(ValueError, match="must have 3 attributes"):
         GraphTensNodeClassifier().fit((adjacency, x), kinds).predict((adjacency, x[:, :2]))
+
+
+@pytest.mark.parametrize("estimator", [GraphTensNodeClassifier, GraphTensNodeRegressor])
+def test_a_score_warns_once(estimator):
+    club = karate()
+    with pytest.warns(UserWarning, match="'club' of nodes"):
+        fitted = estimator(random_state=0).fit(club, {0: 0, 33: 1, 5: 0, 30: 1})
+    with pytest.warns(UserWarning, match="'club' of nodes") as warned:
+        fitted.score(club, {0: 0, 33: 1})
+    assert len(warned) == 1
+
+
+@pytest.mark.filterwarnings("ignore:attributes of networkx")
+def test_nodes_of_one_class_can_be_judged():
+    club = karate()
+    fitted = GraphTensNodeClassifier(random_state=0).fit(club, {0: "Mr. Hi", 33: "Officer"})
+    assert fitted.score(club, {1: "Mr. Hi"}) == fitted.score(None, {1: "Mr. Hi", 32: "Officer"}) == 1
+    assert fitted.score(club, {1: "Officer"}) == 0
+
+
+def test_a_list_of_one_graph_is_named():
+    with pytest.raises(TypeError, match=r"`graph` must be one graph .* Did you mean graph\[0\]"):
+        GraphTensNodeClassifier().fit([karate()], {0: 0, 33: 1})

@@ -63,6 +63,28 @@ def test_a_number_far_from_all_others_is_told_with_its_line(tmp_path):
     assert "1e+12 on line 5" in said
 
 
+def test_an_empty_column_is_told_in_one_line(tmp_path, recwarn):
+    """NumPy warned of the median of nothing."""
+    known = table(tmp_path, [""] * 40)
+    with pytest.raises(ValueError, match=r"y must be known for at least 10 readable molecules to learn from \(got 0\)"):
+        MoleculeModel.fit(read(known))
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize(
+    ("pattern", "repair"),
+    [
+        ("{} mg", "Write the unit into the heading: '0 mg' is no number"),
+        ("x{}", "Is it a number"),
+        ('"{},5"', "Write numbers with a point"),
+    ],
+)
+def test_a_column_in_which_hardly_any_text_occurs_twice_holds_no_classes(tmp_path, pattern, repair):
+    known = table(tmp_path, [pattern.format(number) for number in range(20)])
+    with pytest.raises(ValueError, match=f"at most 30 classes, of two molecules or more .got 20 of 20.. {repair}"):
+        read(known)
+
+
 def test_a_number_that_never_changes_is_told(tmp_path):
     assert any("nothing to learn" in sentence for sentence in read(table(tmp_path, [3.25] * 40)).report)
 
@@ -79,7 +101,7 @@ def test_a_class_with_one_molecule_is_told_by_its_name_and_not_twice(tmp_path, r
     [
         (["CCO", "OCC"] * 20, range(40), "different molecules"),
         ([f"[{atom}]" for atom in ["C", "N", "O", "F", "P", "S", "B", "Cl", "Br", "I", "Si", "Se", "Na", "K"]], range(14), "bonds"),
-        (MOLECULES, [f"{number},5" for number in range(40)], "a point, not a comma"),
+        (MOLECULES, [f"{number},5" for number in range(40)], "Write numbers with a point"),
     ],
 )
 def test_what_cannot_be_learnt_from_is_refused_with_a_reason(tmp_path, smiles, values, said):

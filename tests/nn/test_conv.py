@@ -83,8 +83,8 @@ def test_worked_cases(case: Case):
     conv = kind(
         case.x.size(1),
         R,
-        case.length,
-        M,
+        walk_length=case.length,
+        degree=M,
         learn_lift=case.coefficients is not None,
         normalize=False,
         laziness=case.data["graph"]["lazy"],
@@ -256,9 +256,9 @@ def test_self_loops_are_added_where_there_are_none(kind):
 
 def test_a_walk_of_any_length_is_lost_with_the_given_probability():
     for length in (1, 5):
-        assert (1 - G2TANConv(2, 4, length, dropout=0.6).step_dropout) ** length == pytest.approx(0.4)
+        assert (1 - G2TANConv(2, 4, walk_length=length, dropout=0.6).step_dropout) ** length == pytest.approx(0.4)
     torch.manual_seed(0)
-    conv, x = G2TANConv(2, 40, 4, dropout=0.6, heads=40), torch.randn(400, 2)
+    conv, x = G2TANConv(2, 40, 40, walk_length=4, dropout=0.6), torch.randn(400, 2)
     ring = torch.stack([torch.arange(400), (torch.arange(400) + 1) % 400])  # one walk from every node
     kept = conv.train().transition(x, conv.walk(ring, 400)).probabilities > 0
     whole = torch.stack([kept.roll(-step, 0) for step in range(4)]).all(0)
@@ -321,7 +321,7 @@ def test_reset_parameters_draws_anew_and_forgets_training(kind):
 def test_repr_has_sizes_always_and_switches_when_unusual():
     assert repr(G2TNConv(16, 64)) == "G2TNConv(16, 64, degree=2, walk_length=5)"
     assert repr(G2TNConv(16, 64, increments=False)) == "G2TNConv(16, 64, degree=2, walk_length=5, increments=False)"
-    attentive = G2TANConv(16, 64, 3, rank=8, dropout=0.1, laziness=0.5)
+    attentive = G2TANConv(16, 64, walk_length=3, rank=8, dropout=0.1, laziness=0.5)
     assert repr(attentive) == "G2TANConv(16, 64, degree=2, walk_length=3, heads=8, rank=8, mix=True, laziness=0.5, dropout=0.1)"
     papers = G2TANConv(16, 64, mix=True, root_weight=False, step_dropout=0.1)
     assert repr(papers) == "G2TANConv(16, 64, degree=2, walk_length=5, heads=8, mix=True, root_weight=False, step_dropout=0.1)"
@@ -332,6 +332,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "width": (lambda: G2TNConv(5, 4)(X, INDEX), ValueError, r"in_channels=5\) \(got \(4, 3\)\)"),
     "dtype": (lambda: G2TNConv(3, 4)(X.double(), INDEX), TypeError, r"float32 \(got torch.float64\).*Did you mean"),
     "integers": (lambda: G2TNConv(3, 4)(X.long(), INDEX), TypeError, r"float32 \(got torch.int64\)"),
+    "dictionary": (lambda: G2TNConv(3, 4)({"atom": X}, INDEX), TypeError, r"got dict\).*one kind of nodes.*to_homogeneous"),
     "pair": (lambda: G2TNConv(3, 4)((X, X), INDEX), TypeError, r"got tuple\).*one kind of nodes"),
     "index": (lambda: G2TNConv(3, 4)(X, [[0, 1]]), TypeError, r"RandomWalk \(got list\)"),
     "sparse shape": (lambda: G2TNConv(3, 4)(X, torch.eye(3).to_sparse()), ValueError, r"\(4, 4\) \(got \(3, 3\)\)"),

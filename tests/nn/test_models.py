@@ -252,6 +252,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "dropout": ({"dropout": 1.5}, ValueError, r"\[0, 1\) \(got 1.5\)"),
     "heads": ({"conv": "GAT", "heads": 3, "hidden_channels": 8}, ValueError, r"divide the width 8.*\(got 3\)"),
     "out_channels": ({"out_channels": 0}, ValueError, "`out_channels` must be at least 1"),
+    "hidden_channels": ({"hidden_channels": 0}, ValueError, "`hidden_channels` must be at least 1 .got 0"),
     "unknown": ({"pooling": "mean"}, TypeError, "pooling"),
 }
 

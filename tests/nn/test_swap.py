@@ -59,6 +59,14 @@ def test_heads_side_by_side_and_averaged_as_in_gat():
     assert G2TANConv(3, 5, heads=4, concat=False)(X, INDEX).shape == (4, 5)
 
 
+def test_heads_are_the_third_argument_as_in_gat():
+    conv, peer = G2TANConv(3, 8, 4, concat=True), GATConv(3, 8, 4)
+    assert (conv.heads, conv.walk_length, conv.degree) == (peer.heads, 5, 2)
+    assert conv(X, INDEX).shape == peer(X, INDEX).shape
+    with pytest.raises(TypeError, match="positional arguments"):  # neither steps nor PyG's `concat`: both are to be named
+        G2TANConv(3, 8, 4, 2)
+
+
 @pytest.mark.parametrize("mix", [True, "sum"])
 def test_any_number_of_outputs_goes_with_any_number_of_heads(mix):
     conv = G2TANConv(3, 7, heads=8, mix=mix)

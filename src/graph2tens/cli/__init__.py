@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+import warnings
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -43,6 +44,9 @@ class Commands(TyperGroup):
             _flush()
 
     def invoke(self, ctx: Any) -> Any:
+        usual = warnings.formatwarning
+        if not ctx.params.get("traceback"):
+            warnings.formatwarning = _one_line
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
@@ -63,6 +67,13 @@ class Commands(TyperGroup):
             text = " ".join(str(error).split()) or "out of memory"
             print(f"Error: this takes more memory than there is ({text}). Choose smaller sizes.", file=sys.stderr)
             raise typer.Exit(1) from None
+        finally:
+            warnings.formatwarning = usual
+
+
+def _one_line(message: Any, *where: Any, **line: Any) -> str:
+    """A warning as errors are: without the file and the line of code that it comes from, which tell a user nothing."""
+    return f"Warning: {' '.join(str(message).split())}\n"
 
 
 def _flush() -> None:

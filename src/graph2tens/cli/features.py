@@ -101,6 +101,8 @@ def features(
 
     if out.suffix not in FORMATS:
         raise typer.BadParameter(f"{out.name!r} must end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}.", param_hint="--out")
+    if jobs == 0:
+        raise typer.BadParameter("0 threads do nothing: give -1 for all cores, or their number.", param_hint="--jobs")
     data = load(dataset, data_root)
     options = unusual(context.params)
     if pooling == "none" or (pooling is None and data.task == "node"):

@@ -12,7 +12,9 @@ import typer
 def report(
     results: Annotated[
         list[Path] | None,
-        typer.Argument(help="Folders of `train`, `classify` or `reproduce`, at any depth, or results files.", show_default="results"),
+        typer.Argument(
+            help="Folders of `train`, `classify` or `reproduce`, at any depth, or results files.", show_default="results, else runs"
+        ),
     ] = None,
     out: Annotated[Path, typer.Option(dir_okay=False, help="The page: one HTML file that needs nothing else, not even a network.")] = Path(
         "report.html"
@@ -53,7 +55,16 @@ def report(
     from ..paper.tables import TABLES
     from ..sklearn.evaluate import TABLE as FEATURES
 
-    records, remarks = _read(results or [Path("results")])
+    # A newcomer's own trainings are in runs; results is where a clone has those of the paper.
+    folders = results or [Path("runs") if not Path("results").exists() and Path("runs").is_dir() else Path("results")]
+    records, remarks = _read(folders)
+    of_molecules = read_molecule_runs(folders)
+    if not records and not of_molecules:
+        found = f" ({'; '.join(remarks[:3])})" if remarks else ""
+        raise ValueError(
+            f"{', '.join(f'`{folder}`' for folder in folders)} holds no finished run{found}: give a folder that `graph2tens train`, "
+            "`classify` or `reproduce` wrote, or a results file (.jsonl) in it"
+        )
     own = [record for record in records if record.get("table") not in (*TABLES, FEATURES)]
     if not any(record.get("table") in TABLES for record in records) and records:
         if readme is not None or docs:
@@ -65,7 +76,7 @@ def report(
         records = [record for record in records if record not in own]
     authors = None if authors_runs is None else read_authors_runs(authors_runs)
     study = collect(records, authors_runs=authors, benchmarks=read_benchmarks(benchmarks), remarks=remarks)
-    texts = {out: render(study, title, read_molecule_runs(results or [Path("results")]))}
+    texts = {out: render(study, title, of_molecules)}
     if markdown is not None:
         texts[markdown] = all_tables(study)
     for page in [*([] if readme is None else [readme]), *(docs or [])]:

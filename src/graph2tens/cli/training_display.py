@@ -94,7 +94,9 @@ class Display:
 def _times(epochs: int, seconds: float, training: float) -> str:
     """Times that add up: what all took is what the epochs took and the rest, in which kernels are compiled and the model is judged."""
     shown = min(training, seconds)
-    return f"{epochs} epochs in {shown:.1f} s, {shown / epochs:.2f} s each; with all that came before and after {seconds:.1f} s"
+    each = "1 epoch" if epochs == 1 else f"{epochs} epochs"
+    pace = "" if epochs == 1 else f", {shown / epochs:.2f} s each"
+    return f"{each} in {shown:.1f} s{pace}; with all that came before and after {seconds:.1f} s"
 
 
 def show_outcome(outcome: Outcome, data: GraphDataset, folder: Path, page: Path | None) -> None:

@@ -42,7 +42,7 @@ def graph_split(labels: Integers, seed: int, *, class_names: Sequence[str] = (),
     counts = check_classes(labels, class_names, name)
     if counts.min() < 3:
         label = int(counts.argmin())
-        raise DataError(f"{name}: class {_called(label, class_names)} has {counts[label]} graphs; the three parts need at least 3")
+        raise DataError(f"{name}: class {_called(label, class_names)} has {_graphs(counts[label])}; the three parts need at least 3")
     size = max(-(-labels.size // 10), counts.size)
     if labels.size < 3 * size:
         raise DataError(f"{name}: {labels.size} graphs are too few for three parts with all {counts.size} classes in each")
@@ -63,10 +63,9 @@ def fold_split(dataset: GraphDataset, fold: int, folds: int) -> Split:
     counts = check_classes(labels, dataset.class_names, dataset.name)
     if not 3 <= folds <= counts.min():
         label = int(counts.argmin())
-        raise DataError(
-            f"{dataset.name}: the number of folds must lie between 3 and {counts[label]}, the graphs of class "
-            f"{_called(label, dataset.class_names)} (got {folds})"
-        )
+        name, graphs = _called(label, dataset.class_names), _graphs(counts[label])
+        repair = "leave the class out" if counts[label] < 3 else f"the number of folds must lie between 3 and {counts[label]}"
+        raise DataError(f"{dataset.name}: class {name} has {graphs}, which is too few for {folds} folds with some in each; {repair}")
     parts = [part for _, part in StratifiedKFold(folds, shuffle=True, random_state=0).split(labels, labels)]
     test, validation = parts[fold], parts[(fold + 1) % folds]
     rest = np.setdiff1d(np.arange(labels.size), np.concatenate([test, validation]))
@@ -126,6 +125,10 @@ def check_classes(labels: Integers, class_names: Sequence[str], name: str, num_c
         only = f"all are of class {_called(int(present[0]), class_names)}" if present.size else "nothing is labelled"
         raise DataError(f"{name}: at least two classes are needed to learn one from another ({only})")
     return counts
+
+
+def _graphs(count: int) -> str:
+    return "1 graph" if count == 1 else f"{count} graphs"
 
 
 def _called(label: int, class_names: Sequence[str]) -> str:

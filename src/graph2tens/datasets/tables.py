@@ -43,7 +43,8 @@ class Table:
         wrong = np.argwhere((np.floor(self.values) != self.values) | (np.abs(self.values) > 2**53))
         if wrong.size:
             row, column = map(int, wrong[0])
-            raise self.error(row, f"{self.values[row, column]} where a whole number is expected")
+            hint = "; numbers to predict are for graph2tens.sklearn.GraphTensRegressor" * self.path.name.endswith("_graph_labels.txt")
+            raise self.error(row, f"{self.values[row, column]} where a whole number is expected{hint}")
         return self.values.astype(np.int64)
 
     def finite(self) -> NDArray[np.float64]:
@@ -90,7 +91,8 @@ def _first_bad_line(path: Path, text: str, columns: int | None) -> DataError | N
                 float(token)
             except ValueError:
                 hint = "; labels are numbers in this format, and graph2tens.sklearn.write_tu gives them to words"
-                return DataError(f"{path}:{number}: {token[:40]!r} is not a number{hint * path.name.endswith('_labels.txt')}")
+                hint = "; numbers are separated by commas or blanks" if ";" in token else hint * path.name.endswith("_labels.txt")
+                return DataError(f"{path}:{number}: {token[:40]!r} is not a number{hint}")
         if tokens and columns is None:
             columns = len(tokens)
         if tokens and len(tokens) != columns:

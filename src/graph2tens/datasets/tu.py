@@ -26,6 +26,7 @@ from .tables import Table, read_table
 REQUIRED = ("A", "graph_indicator", "graph_labels")
 OPTIONAL = ("node_labels", "node_attributes", "edge_labels", "edge_attributes")
 MAX_LABEL_VALUES = 1000  # of a label, the most frequent ones: DBLP_v1 has 41,325, which as indicators would fill 30 GB
+ONE_WAY = 7  # edges; fewer may point one way by chance
 
 Floats = NDArray[np.float32]
 
@@ -70,6 +71,7 @@ def read_tu_folder(folder: Path, name: str | None = None, encoding: Encoding | N
     adjacency = read_table(files["A"], columns=2)
     edges = _edges(adjacency, indicator, graph_of)
     _check_not_truncated(adjacency, edges, graph_of, num_graphs)
+    _warn_if_listed_once(adjacency, edges)
     row, col, kept = _sort_edges(rank[edges[:, 0]], rank[edges[:, 1]], order.size)
     graph_of_edge = graph_of[order][row]
     edge_ptr = np.searchsorted(graph_of_edge, np.arange(num_graphs + 1))
@@ -153,6 +155,17 @@ def _check_not_truncated(adjacency: Table, edges: Integers, graph_of: Integers, 
     tail = num_graphs - 1 - int(with_edges.max())
     if not len(one_way) and tail >= 3 and several[last + 1 :].all() and np.isin(np.flatnonzero(several[:last]), with_edges).all():
         warnings.warn(f"{adjacency.path}: the last {tail} graphs have no edges; is the file truncated?", stacklevel=2)
+
+
+def _warn_if_listed_once(adjacency: Table, edges: Integers) -> None:
+    """Arrows that all point to higher numbers, or all to lower ones, are most likely undirected edges that were listed once."""
+    ahead = edges[:, 1] > edges[:, 0]
+    if len(edges) >= ONE_WAY and (ahead.all() or not ahead.any()):
+        warnings.warn(
+            f"{adjacency.path}: all edges lead to {'higher' if ahead.all() else 'lower'} numbers, and walkers go no other way; "
+            "list both directions where edges have none",
+            stacklevel=2,
+        )
 
 
 def _sort_edges(row: Integers, col: Integers, n: int) -> tuple[Integers, Integers, Integers]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ MANY_CLASSES = 30
 MOST_LISTED = 10  # lines of one kind of problem
 FEWEST = 10  # molecules with a known target, and different ones, that can be learnt from
 PAIRS = ({0.0, 1.0}, {-1.0, 1.0}, {1.0, 2.0})  # numbers that name two classes
+UNIT = re.compile(r"[<>=~]*\s*[-+]?\d+([.,]\d+)?([eE][-+]?\d+)?\s*[^\d\s.,].*")  # a number and what is written behind it
 FAR = 1000  # times the usual distance from the median: a slip of the pen more often than a measurement
 
 
@@ -137,7 +139,9 @@ def _numbers(table: Table, name: str, report: list[str]) -> NDArray[np.float64]:
     report += [f"{table.unit} {line}: {why}; taken as unknown." for line, why in problems[:10]]
     if len(problems) > 10:
         report.append(f"... and {len(problems) - 10} more entries of {name} that are no numbers.")
-    usual = np.abs(values - np.nanmedian(values)) if np.isfinite(values).any() else values
+    if not np.isfinite(values).any():  # an empty column, which is told where it is too short to learn from
+        return values
+    usual = np.abs(values - np.nanmedian(values))
     far = np.flatnonzero(usual > FAR * max(float(np.nanmedian(usual)), 1e-12 * float(np.nanmax(np.abs(values)))))
     if 0 < far.size <= values.size // 20:
         some = ", ".join(f"{values[place]:g} on {table.unit} {table.lines[place]}" for place in far[:5])
@@ -158,10 +162,16 @@ def _classes(table: Table, name: str, count: int, report: list[str]) -> tuple[ND
             report.append(f"{name}: {' and '.join(map(repr, sorted(found)))} are taken as one class.")
     texts = [usual.get(text.casefold(), text) for text in texts]
     names = sorted(usual.values())
-    if len(names) > MANY_CLASSES:
+    rows = sum(found.total() for found in spellings.values())
+    if len(names) > MANY_CLASSES or 2 * len(names) > max(rows, FEWEST):  # hardly any class twice: these are no classes
         comma = sum(text.count(",") == 1 and text.replace(",", ".").lstrip("-").replace(".", "", 1).isdigit() for text in names)
-        repair = "Write numbers with a point, not a comma." if comma > len(names) // 2 else "Is it a number? Then say --task regression."
-        raise ValueError(f"{name} must have at most {MANY_CLASSES} classes (got {len(names)}). {repair}")
+        units = sum(UNIT.fullmatch(text) is not None for text in names)
+        repair = "Is it a number? Then say --task regression."
+        repair = f"Write the unit into the heading: {names[0]!r} is no number." if units > len(names) // 2 else repair
+        repair = "Write numbers with a point, not a comma." if comma > len(names) // 2 else repair
+        raise ValueError(
+            f"{name} must have at most {MANY_CLASSES} classes, of two molecules or more (got {len(names)} of {rows}). {repair}"
+        )
     if count > 1 and len(names) > 2:
         raise ValueError(f"with several targets each must have two classes (got {len(names)} for {name}). Fit a model for it alone.")
     place = {text: number for number, text in enumerate(names)}

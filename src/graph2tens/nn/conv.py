@@ -49,7 +49,8 @@ class G2TANConv(WalkConv):
 
     Args:
         out_channels: size of the output, of all heads together unless `concat` says otherwise.
-        heads: number H of heads; divides the rank, which by default is the next number of functionals that it divides.
+        heads: number H of heads, the third argument as in PyG's attention convs; divides the rank, which by default is the next number of
+            functionals that it divides.
         concat: PyG's meaning of `out_channels`. True: the size of one head, and the output is H times as wide. False: the size of the
             output, for which each head has as many functionals; with ``mix="sum"`` the heads are averaged, as in GAT.
         dropout: probability, in training, that a given walk of a head is lost; kept steps grow, so that rows sum to 1 on average. With one
@@ -59,17 +60,17 @@ class G2TANConv(WalkConv):
         negative_slope: of the LeakyReLU.
         edge_dim: size of the edges' attributes `edge_attr`, if there are any. Parallel edges are one step with their mean attributes; steps
             that are no edges (added self-loops, lazy steps, nodes without edges) have attributes 0.
-        options: all other arguments of :class:`WalkConv`.
+        options: all other arguments of :class:`WalkConv`, by name, `walk_length` and `degree` too.
     """
 
     def __init__(
         self,
         in_channels: int,
         out_channels: int,
+        heads: int = 8,
+        *,
         walk_length: int = 5,
         degree: int = 2,
-        *,
-        heads: int = 8,
         concat: bool | None = None,
         dropout: float = 0.0,
         step_dropout: float | None = None,

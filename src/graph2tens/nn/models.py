@@ -80,6 +80,8 @@ class GraphTensNet(torch.nn.Module):
         super().__init__()
         self.in_channels, self.out_channels = in_channels, check_integer(out_channels, "out_channels", 1)
         self.num_layers = check_integer(num_layers, "num_layers", 0)
+        for name, width in (("hidden_channels", hidden_channels), ("post_channels", post_channels)):
+            check_integer(width, name, 1)  # by this name, and not by that of the layer which is made of it
         if jk not in ("max", "cat", None):
             raise ValueError(f"`jk` must be 'max', 'cat' or None (got {jk!r}).")
         if not 0 <= dropout < 1:

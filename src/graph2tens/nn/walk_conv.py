@@ -258,7 +258,8 @@ class WalkConv(MessagePassing):  # type: ignore[misc]
         if not isinstance(x, Tensor):
             bipartite = " A walk needs one kind of nodes: turn heterogeneous data into one graph with data.to_homogeneous()."
             raise TypeError(
-                f"`x` must be a tensor of shape (nodes, in_channels) (got {type(x).__name__})." + bipartite * isinstance(x, (tuple, list))
+                f"`x` must be a tensor of shape (nodes, in_channels) (got {type(x).__name__})."
+                + bipartite * isinstance(x, (tuple, list, dict))
             )
         if self.is_lazy and x.dim() == 2:
             self._materialize(x.size(1))

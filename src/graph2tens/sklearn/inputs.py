@@ -2,7 +2,7 @@
 
 What counts as a graph, one element of the list X:
 
-PyG ``Data``                ``edge_index``; optional ``x``, ``edge_weight``, ``edge_attr``, and ``label`` (n,) for discrete labels of nodes
+PyG ``Data``                ``edge_index`` or ``adj_t``; optional ``x``, ``edge_weight``, ``edge_attr``, ``label`` (n,) of nodes
 networkx graph              any kind, any node names; optional: attributes ``label``, ``x`` of nodes, ``weight``, ``label``, ``x`` of edges
 ``(adjacency, attributes)`` NumPy or SciPy; entry (i, j) is the weight of the step from i to j; attributes may be None
 adjacency                   a square matrix alone: a graph without attributes
@@ -26,6 +26,10 @@ import numpy as np
 import scipy.sparse
 import torch
 from numpy.typing import NDArray
+
+from .arrays import array, as_numpy, numbers
+from .pyg_data import edges_of
+from .pyg_data import unread as unread_of
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -79,14 +83,18 @@ def as_graphs(X: Any) -> list[OneGraph]:
         raise TypeError(f"`X` must be a list of graphs (got one {type(X).__name__}). Did you mean [X]?")
     if _is_pyg(X, "Batch"):
         X = X.to_data_list()
-    if isinstance(X, (str, bytes, dict)) or not isinstance(X, Iterable):
+    counted = hasattr(X, "__getitem__") and hasattr(X, "__len__")  # torch's Subset, which says neither that it is iterable nor how
+    if isinstance(X, (str, bytes, dict)) or not (isinstance(X, Iterable) or counted):
         raise TypeError(f"`X` must be a list of graphs: {KINDS} (got {type(X).__name__}).")
+    if hasattr(X, "columns") and hasattr(X, "shape"):
+        name = next(iter(X.columns), "graph")
+        raise TypeError(f"`X` must be a list of graphs, or one column of a table (got {type(X).__name__}). Did you mean X[{name!r}]?")
     if isinstance(X, np.ndarray) and X.dtype != object and X.ndim < 3:
         raise TypeError(
             f"`X` must be a list of graphs: {KINDS} (got an array of shape {X.shape}). Expected 2D array of features? This estimator "
             "reads graphs. Did you mean [X], one graph with this adjacency matrix?"
         )
-    return _all(X, Names())
+    return _all((X[place] for place in range(len(X))) if not isinstance(X, Iterable) else X, Names())
 
 
 def read_networkx(
@@ -138,7 +146,8 @@ def _check_names(graphs: list[Any], option: str, names: Sequence[str]) -> None:
 
 def _all(X: Iterable[Any], names: Names) -> list[OneGraph]:
     unused: dict[str, None] = {}
-    graphs = [_as_graph(graph, place, names, unused) for place, graph in enumerate(X)]
+    unread: list[set[str]] = []
+    graphs = [_as_graph(graph, place, names, unused, unread) for place, graph in enumerate(X)]
     if not graphs:
         raise ValueError("`X` must hold at least one graph (got none: 0 sample(s)).")
     if unused:
@@ -147,15 +156,27 @@ def _all(X: Iterable[Any], names: Names) -> list[OneGraph]:
             "graph2tens.sklearn.read_networkx(graphs, node_label=.., node_attributes=[..], edge_label=.., edge_attributes=[..]).",
             stacklevel=3,
         )
+    if everywhere := set.intersection(*unread) if unread else set():  # what is of nodes by its size in one graph may not be so in others
+        warnings.warn(
+            f"attributes of PyG graphs are present and not used: {', '.join(sorted(everywhere))}. To use them, put numbers into `x`, whole "
+            "numbers or words that only differ into `label`, what edges have into `edge_attr` or `edge_weight`.",
+            stacklevel=3,
+        )
     return graphs
 
 
-def _as_graph(graph: Any, place: int, names: Names, unused: dict[str, None]) -> OneGraph:
+def _as_graph(graph: Any, place: int, names: Names, unused: dict[str, None], unread: list[set[str]]) -> OneGraph:
     where = f"graph {place} of `X`"
     if isinstance(graph, OneGraph):
         return graph
+    if _is_pyg(graph, "Batch"):  # what a DataLoader gives
+        raise TypeError(
+            f"{where} must be one graph (got a Batch of {graph.num_graphs}). Did you mean "
+            "[graph for batch in X for graph in batch.to_data_list()]? A loader that shuffles gives another order than that of `y`."
+        )
     if _is_pyg(graph, "Data"):
         found = _from_pyg(graph, where)
+        unread.append(set(unread_of(graph)))
     elif _is_networkx(graph):
         found = _from_networkx(graph, where, names, unused)
     elif isinstance(graph, (tuple, list)) and len(graph) == 2:
@@ -188,12 +209,9 @@ def _from_pyg(data: Any, where: str) -> OneGraph:
     n = data.num_nodes
     if n is None:
         raise ValueError(f"{where} must have `x` or `num_nodes` (got neither).")
-    edge_index = data.edge_index
-    if edge_index is None:
-        edge_index = torch.zeros(2, 0, dtype=torch.long)
+    edge_index, edge_weight = edges_of(data, where)
     edges = edge_index.detach().cpu().numpy()
-    edge_weight = getattr(data, "edge_weight", None)
-    weights = np.ones(edges.shape[-1]) if edge_weight is None else _numbers(edge_weight).reshape(-1)
+    weights = np.ones(edges.shape[-1]) if edge_weight is None else numbers(edge_weight).reshape(-1)
     attributes, labels = _attributes_or_labels(data.x, n, where)
     if getattr(data, "label", None) is not None:
         attributes, labels = _with_labels(_labels(data.label, n, where, "label"), attributes, labels)
@@ -251,7 +269,7 @@ def _attributes_or_labels(values: Any, count: int, where: str, name: str = "x") 
     """Several columns or floating numbers are attributes; one integer or string for each node (edge) is a label."""
     if values is None:
         return None, None
-    table = _array(values, where, name)
+    table = array(values, where, name)
     if table.ndim == 0 or table.shape[0] != count:
         raise ValueError(f"{where} must have one row of `{name}` for each of its {count} nodes or edges (got shape {table.shape}).")
     if table.ndim > 2:
@@ -276,10 +294,10 @@ def _with_labels(
 
 
 def _labels(values: Any, count: int, where: str, name: str) -> list[Hashable]:
-    array = _array(values, where, name).reshape(-1)
-    if array.size != count:
-        raise ValueError(f"{where} must have one `{name}` for each of its {count} nodes (got {array.size}).")
-    return _plain_labels(array.tolist(), where)
+    found = array(values, where, name).reshape(-1)
+    if found.size != count:
+        raise ValueError(f"{where} must have one `{name}` for each of its {count} nodes (got {found.size}).")
+    return _plain_labels(found.tolist(), where)
 
 
 def _plain_labels(labels: Sequence[Any], where: str) -> list[Hashable]:
@@ -298,28 +316,6 @@ def _plain_labels(labels: Sequence[Any], where: str) -> list[Hashable]:
             raise ValueError(f"{where} must have a label wherever others have one (got {'NaN' if label is not None else None}).")
         plain.append(label)
     return plain
-
-
-def _array(values: Any, where: str, name: str) -> NDArray[Any]:
-    if isinstance(values, torch.Tensor):
-        return _numpy(values)
-    if scipy.sparse.issparse(values):
-        return values.toarray()
-    try:
-        return np.asarray(values)
-    except ValueError as error:
-        raise ValueError(f"{where} must have rows of one length in `{name}` ({error}).") from None
-
-
-def _numbers(values: Any) -> Floats:
-    return np.asarray(_numpy(values) if isinstance(values, torch.Tensor) else values, dtype=np.float64)
-
-
-def _numpy(tensor: torch.Tensor) -> NDArray[Any]:
-    """NumPy has neither bfloat16 nor the floating numbers of 8 bits; float32 holds them exactly."""
-    tensor = tensor.detach().cpu().to_dense()
-    known = not tensor.is_floating_point() or tensor.dtype in (torch.float16, torch.float32, torch.float64)
-    return (tensor if known else tensor.float()).numpy()
 
 
 def _weight(value: Any, where: str) -> float:
@@ -350,7 +346,7 @@ def _columns(items: Sequence[dict[str, Any]], names: Sequence[str], where: str, 
 
 
 def _stack(values: list[Any], where: str) -> NDArray[Any]:
-    rows = [_numpy(value) if isinstance(value, torch.Tensor) else np.asarray(value) for value in values]
+    rows = [as_numpy(value) if isinstance(value, torch.Tensor) else np.asarray(value) for value in values]
     if any(row.shape != rows[0].shape for row in rows):
         raise ValueError(f"{where} must have attributes `x` of one length (got {sorted({row.shape for row in rows})}).")
     number = next((value for value, row in zip(values, rows, strict=True) if row.dtype.kind == "f"), None)

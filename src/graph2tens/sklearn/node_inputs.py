@@ -27,8 +27,8 @@ def node_names(graph: Any, count: int) -> list[Any]:
     return list(graph.nodes) if hasattr(graph, "nodes") and hasattr(graph, "adj") else list(range(count))
 
 
-def known_labels(y: Any, nodes: Sequence[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Classes of the nodes that have one, and which nodes these are."""
+def known_labels(y: Any, nodes: Sequence[Any], *, least: int = 2) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Classes, at least so many, of the nodes that have one, and which nodes these are."""
     values = _by_name(y, nodes) if isinstance(y, Mapping) else _in_order(y, nodes, "class", "-1")
     known = [place for place, value in enumerate(values) if not _is_unknown(value)]
     if not known:
@@ -41,7 +41,7 @@ def known_labels(y: Any, nodes: Sequence[Any]) -> tuple[NDArray[Any], NDArray[np
             f"NumPy makes texts of numbers beside texts: did you mean a list, or dtype=object?"
         )
     classes = np.array(named)
-    if np.unique(classes).size < 2:
+    if np.unique(classes).size < least:
         raise ValueError(f"`y` must hold nodes of at least 2 classes (got 1 class: {named[0]!r}).")
     return classes, np.array(known)
 

@@ -51,6 +51,8 @@ class _OnNodes(GraphInput, BaseEstimator):  # type: ignore[misc]
     random_state: int | np.random.RandomState | None = None
 
     def _read(self, graph: Any) -> OneGraph:
+        if isinstance(graph, list) and len(graph) == 1:
+            raise TypeError("`graph` must be one graph (got a list of one). Did you mean graph[0]?")
         (found,) = as_graphs([graph])
         return found
 
@@ -170,6 +172,12 @@ class _OnNodes(GraphInput, BaseEstimator):  # type: ignore[misc]
         one = None if graph is None else self._read(graph)
         return None if one is None or fingerprint(one) == self.fingerprint_ else one
 
+    def _judged(self, graph: Any) -> tuple[OneGraph | None, list[Any]]:
+        """`graph`, read once, so that what is odd about it is told once, and the names of its nodes."""
+        check_is_fitted(self, "predictions_")
+        one = None if graph is None else self._read(graph)
+        return one, self.nodes_ if one is None else node_names(graph, one.num_nodes)
+
     def _named(self, values: Any, graph: Any, by_name: bool) -> Any:
         if not by_name:
             return values
@@ -238,8 +246,9 @@ class GraphTensNodeClassifier(_OnNodes, ClassifierMixin):  # type: ignore[misc]
 
     def score(self, graph: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of right answers among the nodes whose class `y` knows; `graph` None is the graph of :meth:`fit`."""
-        classes, known = known_labels(y, self.nodes_ if graph is None else node_names(graph, self._read(graph).num_nodes))
-        return share_right(classes, self.predict(graph)[known], sample_weight)
+        one, names = self._judged(graph)
+        classes, known = known_labels(y, names, least=1)
+        return share_right(classes, self.predict(one)[known], sample_weight)
 
     def _calibrate(self, graph: OneGraph, rows: Matrix, known: NDArray[np.int64], truth: Matrix) -> None:
         """Hide a fifth of the known nodes at a time, answer for them as for all others, and see how sure the answers may be."""
@@ -296,8 +305,8 @@ class GraphTensNodeRegressor(_OnNodes, RegressorMixin):  # type: ignore[misc]
 
     def score(self, graph: Any, y: Any, sample_weight: Any = None) -> float:
         """Coefficient of determination of the nodes whose number `y` knows; `graph` None is the graph of :meth:`fit`."""
-        numbers = numbers_of(y, self.nodes_ if graph is None else node_names(graph, self._read(graph).num_nodes))
-        return r2(numbers, self.predict(graph), sample_weight)
+        one, names = self._judged(graph)
+        return r2(numbers_of(y, names), self.predict(one), sample_weight)
 
     def _spreading(self) -> float:
         return float(self.spreading or 0)

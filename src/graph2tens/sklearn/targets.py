@@ -38,15 +38,23 @@ def check_targets(y: Any, count: int, name: str = "y") -> NDArray[Any]:
             raise ValueError(
                 f"`{name}` must hold a class for each graph (got {value!r} for graph {place}, input contains NaN). Leave it out?"
             )
+    kinds = {isinstance(value, str) for value in given} if isinstance(given, Sequence) and len(shape) == 1 else set()
+    if len(kinds) > 1:  # NumPy makes words of numbers beside words
+        odd = next(value for value in given if isinstance(value, str) != isinstance(given[0], str))
+        raise TypeError(f"`{name}` must hold classes that are all words or all numbers (got {given[0]!r} and {odd!r}).")
+    of_pandas = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
+    if of_pandas is not None and of_pandas.kind in "biu":  # NumPy, asked in general, makes floating numbers of them
+        y = y.to_numpy(dtype=of_pandas)
     classes: NDArray[Any] = column_or_1d(y, warn=True)
     if len(classes) != count:
         raise ValueError(f"`{name}` must hold one class for each of the {count} graphs (got {len(classes)}).")
     try:
         check_classification_targets(classes)
     except ValueError as error:
-        raise ValueError(
-            f"`{name}` must hold classes (got numbers such as {classes.tolist()[0]!r}). Did you mean a regressor? {error}"
-        ) from None
+        first = classes.tolist()[0]
+        if not isinstance(first, (int, float)):
+            raise TypeError(f"`{name}` must hold classes that are words or whole numbers (got {first!r}). {error}") from None
+        raise ValueError(f"`{name}` must hold classes (got numbers such as {first!r}). Did you mean a regressor? {error}") from None
     return classes
 
 
@@ -104,7 +112,15 @@ def has_labels(y: Any) -> bool:
 
 def check_labels(y: Any, count: int, name: str = "y", *, least: int = 1) -> NDArray[np.float64]:
     """`y` as a table (count, labels) of 0, 1 and NaN for unknown; at least `least` values of every label must be known."""
-    table, _ = check_numbers(y, count, name, least=least)
+    try:
+        table, _ = check_numbers(y, count, name, least=least)
+    except ValueError as error:
+        if "could not convert" not in str(error):
+            raise
+        raise ValueError(
+            f"`{name}` must hold 0, 1 or NaN for unknown, if it has several columns (got what is no number). "
+            "Did you mean one class for each graph? That is a vector, of words or of whole numbers."
+        ) from None
     bad = ~(np.isnan(table) | (table == 0) | (table == 1))
     if bad.any():
         row, label = (int(place) for place in np.argwhere(bad)[0])

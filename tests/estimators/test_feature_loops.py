@@ -64,7 +64,7 @@ def test_loops_are_compiled_for_one_type_whatever_they_are_given(options):
     GraphTensFeatures(functionals="exact").fit_transform(graphs)
     GraphTensKernel(walk_length=2).fit_transform(graphs)
     chains = [chain.chain_at_sources, chain.step_along_edges if options.get("increments", True) else sparse.average]
-    used = [areas.first_step, sparse.average] if options == {"walk_length": 2} else chains
+    used = [areas.start, sparse.average] if options == {"walk_length": 2} else chains
     recursion = [fixed_order._compiled(loop, "fixed float32 int64 float32 2") for loop in used]
     loops = [*feature_loops.VERSIONS.values(), *recursion, feature_loops.normalise, feature_loops.wave, feature_loops.pool]
     assert [len(loop.dispatcher.signatures) for loop in loops] == [1] * 7

@@ -126,7 +126,7 @@ def test_features_do_not_depend_on_the_numbering_of_nodes():
 def test_the_degree_attribute_tells_regular_graphs_apart():
     data = [nx.cycle_graph(6), nx.complete_graph(6)]
     blind = GraphTensFeatures(**SMALL, degree_attribute=False).fit_transform(data)
-    np.testing.assert_allclose(blind[0], blind[1])
+    np.testing.assert_allclose(blind[0], blind[1], atol=1e-5)  # thirds and fifths of a constant are rounded
     seeing = GraphTensFeatures(**SMALL).fit_transform(data)
     assert np.abs(seeing[0] - seeing[1]).max() > 0.1
 

@@ -62,7 +62,7 @@ def walk(
     def share(loop: Any, *arguments: Any) -> None:
         threads.run([partial(_compiled(loop, version), part, *arguments) for part in edges])
 
-    if offset is not None and length > 0 and _is_diffusion(M, increments, start=True, time=bool(tau.any())):
+    if offset is not None and _is_diffusion(M, increments, start=True, time=bool(tau.any())):
         states = _diffusion(share, a, coefficients, offset, length)
     else:
         states = _chains(share, a, tau, coefficients, length, increments, offset)
@@ -108,10 +108,10 @@ def _chains(
 def _diffusion(share: Callable[..., None], a: Array, c: Array, offset: Array, length: int) -> Iterator[Array]:
     """The same for degrees 1 and 2 with increments and a start factor, without time."""
     n, M, R = a.shape
-    added, f, new = np.empty((n, M - 1, R), a.dtype), np.empty_like(a), a
-    share(areas.first_step, areas.Jumps(a, -offset[None], steps.ONE_PLACE, c), added, f)
-    yield f
-    for _ in range(1, length):
+    added, f, new = np.empty((n, M - 1, R), a.dtype), a, np.empty_like(a)
+    share(sparse.average, a, a[:0], new)
+    share(areas.start, areas.Jumps(a, -offset[None], steps.ONE_PLACE, c), new, added, f)
+    for _ in range(length):
         share(sparse.average, f, added, new)
         f, new = new, f
         yield f

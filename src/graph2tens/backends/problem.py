@@ -43,6 +43,11 @@ class Problem:
         return self.components.size(2)
 
     @property
+    def is_diffusion(self) -> bool:
+        """Whether features diffuse plainly, as `loops/areas.py` says; a start factor can be divided out."""
+        return self.degree <= 2 and self.variant.increments and not self.variant.time and self.walk.stochastic
+
+    @property
     def is_empty(self) -> bool:
         """Whether there is nothing to compute."""
         return self.walk.num_nodes == 0 or self.rank == 0

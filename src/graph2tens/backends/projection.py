@@ -1,8 +1,8 @@
 r"""Projections :math:`a = \langle u, x_i\rangle` of all nodes at once, shared by the fast backends.
 
-Both form increments as :math:`a_j - a_i`, which cancels where attributes share a large offset: at 1e3, float32 keeps three digits in the
-edge form and none in the node form. Increments do not see a constant, so each graph's mean attribute is subtracted *before* projecting;
-its projection comes back in the start factor alone. The mean counts as a constant for gradients: up to rounding nothing depends on it.
+Both form increments as :math:`a_j - a_i`, which cancels where attributes share a large offset: at 1e3, float32 keeps three digits.
+Increments do not see a constant, so each graph's mean attribute is subtracted *before* projecting; its projection comes back in the start
+factor alone. The mean counts as a constant for gradients: up to rounding nothing depends on it.
 
 Attributes may be sparse (CSR): the words of a citation graph fill 1 % of x, and a sparse product reads only those. They are not centred,
 since that would fill them, and get no gradient.
@@ -94,3 +94,14 @@ def centre(x: Tensor, batch: Tensor, graphs: int) -> tuple[Tensor, Tensor]:
         centres = x.new_zeros(graphs, x.size(1)).index_add(0, batch, x) / counts.unsqueeze(1)
         centres = centres.nan_to_num(0.0, 0.0, 0.0)  # sums beyond the range of the type: attributes near 1e38 stay as they are
     return x - centres.index_select(0, batch), centres
+
+
+def without_start(U: Tensor, a: Tensor, coefficients: Tensor) -> Tensor:
+    r"""Degrees 1 and 2 without a start factor from those with one, (n, M, R), whose factor is made of `a`.
+
+    Level 1 is :math:`U_1 - c_1 a_2`, level 2 :math:`U_2 - c_1 a_1 (U_1 - c_1 a_2) - c_2 a_1 a_2`.
+    """
+    first = U[:, 0] - coefficients[0] * a[:, 0]
+    if a.size(1) == 1:
+        return first.unsqueeze(1)
+    return torch.stack([first, U[:, 1] - coefficients[0] * a[:, 1] * first - coefficients[1] * a[:, 1] * a[:, 0]], dim=1)

@@ -20,5 +20,4 @@ def dropout(x: Tensor, p: float, training: bool) -> Tensor:
         return torch.nn.functional.dropout(x, p)
     words = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None)  # four entries a word
     bits = words.view(torch.int16)[: x.numel()].view(x.shape)
-    scale = x.new_tensor(2**16 / (2**16 - dropped))
-    return x * torch.where(bits >= dropped - 2**15, scale, scale.new_zeros(()))
+    return x * (bits >= dropped - 2**15).to(x.dtype).mul_(2**16 / (2**16 - dropped))  # faster than `where`

@@ -1,1 +1,1 @@
-"""The compiled loops: plain Python for Numba, in the order `dialect`, `sparse`, `chain`, `steps`, `areas`, `diffuse`, `units`."""
+"""The compiled loops: plain Python for Numba, in the order `dialect`, `sparse`, `chain`, `steps`, `areas`, `units`."""

@@ -18,12 +18,12 @@ else is 1 (K = 0).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from .dialect import Array, Levels, add_row_of, count, inline, loop, set_row, set_zero
-from .sparse import Edges, add_products, add_row, room_for_weights, set_weighted, set_weights
+from .dialect import Array, Levels, add_row_of, count, inline, loop, row_of, set_row, set_zero
+from .sparse import Edges, add_products, add_row, room_for_weights, set_average, set_weights
 
 
 class Chain(NamedTuple):
@@ -33,8 +33,8 @@ class Chain(NamedTuple):
         degree, carried: tuples of M and K zeros.
         a: projections.
         origin: (rows, M, L), and
-        place: the row of it for each row i; one entry stands for all rows, none for row i.
-        f: the state before the step.
+        place: the row of it for each row, see `row_of`.
+        f: the state before the step; level M may be missing where only an adjoint reads it.
         c: (M + 1, L), :math:`c_0 = 1, c_1, .., c_M`.
     """
 
@@ -61,16 +61,9 @@ class Gradients(NamedTuple):
 
 
 @inline
-def place_of(chain: Chain, i: int) -> Any:
-    if chain.place.size > 1:
-        return chain.place[i]
-    return chain.place[0] if chain.place.size else i
-
-
-@inline
 def set_levels(chain: Chain, i: int, j: int, levels: Array, row: int) -> None:
     """A row of `levels` becomes the state after the step from row i to row j."""
-    M, K, at = len(chain.degree), len(chain.carried), place_of(chain, i)
+    M, K, at = len(chain.degree), len(chain.carried), row_of(chain.place, i)
     a, origin, f, c = chain.a, chain.origin, chain.f, chain.c
     for r in range(count(a.shape[2])):
         if K:
@@ -98,6 +91,16 @@ def step_along_edges(edges: Edges, chain: Chain, new: Array) -> None:
 
 
 @loop
+def step_to_nodes(edges: Edges, old: Array, chain: Chain, new: Array) -> None:
+    """chain.f = P old, and new = the levels of a chain at every row, taken while the row is in the cache."""
+    weights = room_for_weights(edges, new)
+    for node in range(edges.first, edges.last):
+        i = node - edges.base
+        set_average(edges, node, weights, old, chain.f)
+        set_levels(chain, i, i, new, i)
+
+
+@loop
 def chain_at_sources(edges: Edges, chain: Chain, new: Array) -> None:
     """new = the levels of a chain at every row that the edges leave, itself."""
     for i in range(edges.first - edges.base, edges.last - edges.base):
@@ -105,12 +108,15 @@ def chain_at_sources(edges: Edges, chain: Chain, new: Array) -> None:
 
 
 class Room(NamedTuple):
-    """For one place: C (M, L), brackets (M, M, L), levels and their gradient d (1, K + M, L), products (L,); for one row dC (1, M, L)."""
+    """For one place: C (M, L), brackets (M, M, L), levels, their gradient d and zeros (1, K + M, L), products (L,); for one row
+    dC (1, M, L).
+    """
 
     C: Array
     brackets: Array
     levels: Array
     d: Array
+    zero: Array
     along: Array
     dC: Array  # noqa: N815
 
@@ -119,14 +125,14 @@ class Room(NamedTuple):
 def make_room(chain: Chain) -> Room:
     _, M, L = chain.a.shape
     K, dtype = len(chain.carried), chain.a.dtype
-    levels, d, dC = np.empty((1, K + M, L), dtype), np.empty((1, K + M, L), dtype), np.empty((1, M, L), dtype)
-    return Room(np.empty((M, L), dtype), np.empty((M, M, L), dtype), levels, d, np.empty(L, dtype), dC)
+    levels, d, zero = np.empty((1, K + M, L), dtype), np.empty((1, K + M, L), dtype), np.zeros((1, K + M, L), dtype)
+    return Room(np.empty((M, L), dtype), np.empty((M, M, L), dtype), levels, d, zero, np.empty(L, dtype), np.empty((1, M, L), dtype))
 
 
 @inline
 def set_brackets(chain: Chain, i: int, j: int, room: Room) -> None:
     """C and all brackets of the step from row i to row j."""
-    M, K, at = len(chain.degree), len(chain.carried), place_of(chain, i)
+    M, K, at = len(chain.degree), len(chain.carried), row_of(chain.place, i)
     a, origin, f, c, C, B = chain.a, chain.origin, chain.f, chain.c, room.C, room.brackets
     for r in range(count(a.shape[2])):
         for e in range(M):
@@ -196,13 +202,14 @@ def step_along_edges_adjoint(edges: Edges, chain: Chain, g: Array, to: Gradients
             j = edges.col[entry] - edges.base
             if len(to.p):
                 set_levels(chain, i, j, room.levels, 0)
-                add_products(to.p, edges, entry, room.along, g, i, room.levels, 0)
+                add_products(to.p, edges, entry, room.along, g, i, room.levels, 0, room.zero)
             set_weights(weights, edges, node, entry)
-            set_weighted(room.d, 0, weights, g, i)
+            set_zero(room.d, 0)
+            add_row(room.d, 0, weights, g, i)
             set_brackets(chain, i, j, room)
             add_place(chain, j, room, to)
         if len(to.origin):
-            add_row_of(to.origin, place_of(chain, i), -1, room.dC, 0)
+            add_row_of(to.origin, row_of(chain.place, i), -1, room.dC, 0)
 
 
 @loop
@@ -215,4 +222,4 @@ def chain_at_sources_adjoint(chain: Chain, g: Array, to: Gradients) -> None:
         set_brackets(chain, i, i, room)
         add_place(chain, i, room, to)
         if len(to.origin):
-            add_row_of(to.origin, place_of(chain, i), -1, room.dC, 0)
+            add_row_of(to.origin, row_of(chain.place, i), -1, room.dC, 0)

@@ -67,6 +67,14 @@ def add_row_of(y: Array, i: int, scale: float, x: Array, j: int) -> None:
         y[i, 0, r] += y.dtype.type(scale) * x[j, 0, r]
 
 
+@inline
+def row_of(place: Array, i: int) -> Any:
+    """The row that belongs to row i of another array: one entry of `place` stands for all rows, none for i itself."""
+    if place.size > 1:
+        return place[i]
+    return place[0] if place.size else i
+
+
 @loop
 def fill(y: Array) -> None:
     """Zeros."""
@@ -75,19 +83,8 @@ def fill(y: Array) -> None:
 
 
 @loop
-def assign(y: Array, x: Array) -> None:
-    for i in range(len(y)):
-        set_row(y, i, x, i)
-
-
-@loop
-def add(y: Array, x: Array) -> None:
-    for i in range(len(y)):
-        add_row_of(y, i, 1, x, i)
-
-
-@loop
 def copied(x: Array) -> Array:
     y = np.empty_like(x)
-    assign(y, x)
+    for i in range(len(y)):
+        set_row(y, i, x, i)
     return y

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .dialect import Array, count, fill, inline, loop, set_zero
+from .dialect import Array, count, inline, loop, set_zero
 
 
 class Edges(NamedTuple):
@@ -69,38 +69,31 @@ def add_row(target: Array, i: int, weights: Array, source: Array, j: int) -> Non
 
 
 @inline
-def set_weighted(target: Array, i: int, weights: Array, source: Array, j: int) -> None:
-    """Row i of `target` becomes row j of `source`, weighted."""
-    if weights.size == 1:
-        weight = weights[0]
-        for r in range(count(target.shape[1] * target.shape[2])):
-            target[i, 0, r] = weight * source[j, 0, r]
-    else:
-        for m in range(target.shape[1]):
-            for r in range(count(target.shape[2])):
-                target[i, m, r] = weights[r] * source[j, m, r]
-
-
-@inline
-def set_last(new: Array, i: int, start: Array) -> None:
+def add_last(new: Array, i: int, start: Array) -> None:
     few, first = start.shape[1], new.shape[1] - start.shape[1]
     for m in range(few):
         for r in range(count(new.shape[2])):
-            new[i, first + m, r] = start[i, m, r]
+            new[i, first + m, r] += start[i, m, r]
+
+
+@inline
+def set_average(edges: Edges, node: int, weights: Array, old: Array, new: Array) -> None:
+    """A row of new = P old."""
+    i = node - edges.base
+    set_zero(new, i)
+    for entry in range(edges.row_ptr[node], edges.row_ptr[node + 1]):
+        set_weights(weights, edges, node, entry)
+        add_row(new, i, weights, old, edges.col[entry] - edges.base)
 
 
 @loop
 def average(edges: Edges, old: Array, start: Array, new: Array) -> None:
-    """new = start + P old; `start`, if it has rows, has the last of its levels; all others are zero."""
+    """new = P old + start; `start`, if it has rows, has the last of its levels."""
     weights = room_for_weights(edges, new)
     for node in range(edges.first, edges.last):
-        i = node - edges.base
-        set_zero(new, i)
+        set_average(edges, node, weights, old, new)
         if len(start):
-            set_last(new, i, start)
-        for entry in range(edges.row_ptr[node], edges.row_ptr[node + 1]):
-            set_weights(weights, edges, node, entry)
-            add_row(new, i, weights, old, edges.col[entry] - edges.base)
+            add_last(new, node - edges.base, start)
 
 
 @loop
@@ -127,42 +120,22 @@ def add_totals(dp: Array, edges: Edges, entry: int, along: Array) -> None:
 
 
 @inline
-def add_products(dp: Array, edges: Edges, entry: int, along: Array, g: Array, i: int, levels: Array, j: int) -> None:
-    """To each head's gradient of an edge the inner product of row i of `g` and row j of `levels`."""
+def add_products(dp: Array, edges: Edges, entry: int, along: Array, g: Array, i: int, new: Array, j: int, old: Array) -> None:
+    """To each head's gradient of an edge the inner product of row i of g and what row j of `new` has more than row i of `old`, or its only
+    one."""
+    at = min(i, len(old) - 1)
     for r in range(count(along.size)):
-        along[r] = g[i, 0, r] * levels[j, 0, r]
+        along[r] = g[i, 0, r] * (new[j, 0, r] - old[at, 0, r])
     for m in range(1, g.shape[1]):
         for r in range(count(along.size)):
-            along[r] += g[i, m, r] * levels[j, m, r]
-    add_totals(dp, edges, entry, along)
-
-
-@inline
-def add_changes(dp: Array, edges: Edges, entry: int, along: Array, g: Array, i: int, levels: Array, j: int, before: Array) -> None:
-    """The same with the change of levels from row i of `before` to row j of `levels`."""
-    for r in range(count(along.size)):
-        along[r] = g[i, 0, r] * (levels[j, 0, r] - before[i, 0, r])
-    for m in range(1, g.shape[1]):
-        for r in range(count(along.size)):
-            along[r] += g[i, m, r] * (levels[j, m, r] - before[i, m, r])
+            along[r] += g[i, m, r] * (new[j, m, r] - old[at, m, r])
     add_totals(dp, edges, entry, along)
 
 
 @loop
-def add_along(edges: Edges, g: Array, old: Array, before: Array, dp: Array) -> None:
-    """The gradient of P in `average`: for every edge i -> j the inner product of g_i and old_j, less before_i if `before` has rows."""
+def add_along(edges: Edges, g: Array, new: Array, old: Array, dp: Array) -> None:
+    """The gradient of P in `average`: for every edge i -> j the inner product of g_i and new_j - old_i. One row of `old` stands for all."""
     along = np.empty(g.shape[2], g.dtype)
     for node in range(edges.first, edges.last):
-        i = node - edges.base
         for entry in range(edges.row_ptr[node], edges.row_ptr[node + 1]):
-            if len(before):
-                add_changes(dp, edges, entry, along, g, i, old, edges.col[entry] - edges.base, before)
-            else:
-                add_products(dp, edges, entry, along, g, i, old, edges.col[entry] - edges.base)
-
-
-@loop
-def spread_anew(edges: Edges, g: Array, g_old: Array) -> None:
-    """g_old = P' g."""
-    fill(g_old)
-    spread(edges, g, g_old)
+            add_products(dp, edges, entry, along, g, node - edges.base, new, edges.col[entry] - edges.base, old)

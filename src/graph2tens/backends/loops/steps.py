@@ -1,4 +1,8 @@
-"""The recursion for all degrees and variants, step by step, and its adjoint."""
+"""The recursion for all degrees and variants, step by step, and its adjoint.
+
+With increments every edge has a chain of its own (`.._along_edges`). Without them every node has one, and then its neighbours read it
+(`.._at_nodes`); the start factor is one more of these chains.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .chain import Chain, Gradients, chain_at_sources, chain_at_sources_adjoint, step_along_edges, step_along_edges_adjoint
-from .dialect import Array, Levels, add, add_row_of, count, fill, loop, set_row
-from .sparse import Edges, add_along, average, spread_anew
+from .chain import Chain, Gradients, chain_at_sources, chain_at_sources_adjoint, step_along_edges, step_along_edges_adjoint, step_to_nodes
+from .dialect import Array, Levels, add_row_of, count, fill, loop, set_row
+from .sparse import Edges, add_along, spread
 
 NOWHERE = np.zeros(0, np.int64)  # every row has an origin of its own
 ONE_PLACE = np.zeros(1, np.int64)  # all rows have the same
@@ -19,64 +23,25 @@ class Unit(NamedTuple):
 
     Attributes:
         degree, carried: as in `Chain`.
+        kept: zeros, as many as levels of old states are wanted in the adjoint: M for a gradient of P, else M - 1, for no chain multiplies
+            level M by anything.
         edges: the steps of the walk.
         graph_of: (rows,), the row of `offset` for each node.
         a: (rows, M, L), projections.
         offset: (G, M, L), what is taken off `a` in the start factor.
-        clock: (1, M, L), what one step of time adds to C.
+        clock: (1, M, L), what one step of time adds to C, or without time (0, M, L).
         c: (M + 1, L), coefficients.
     """
 
     degree: Levels
     carried: Levels
+    kept: Levels
     edges: Edges
     graph_of: Array
     a: Array
     offset: Array
     clock: Array
     c: Array
-
-
-class Options(NamedTuple):
-    """The variant of the recursion; `timed` if the clock adds anything."""
-
-    length: int
-    increments: bool
-    start: bool
-    timed: bool
-
-
-@loop
-def shifted(a: Array, shift: Array, place: Array) -> Array:
-    """Each row of a without the row of `shift` at its place."""
-    y = np.empty_like(a)
-    for i in range(len(a)):
-        set_row(y, i, a, i)
-        add_row_of(y, i, -1, shift, place[i] if place.size > 1 else place[0])
-    return y
-
-
-@loop
-def chain_of_step(unit: Unit, options: Options, t: int, f: Array) -> Chain:
-    """The chains of the step that arrives at time t, from the state f."""
-    if options.increments:
-        origin = shifted(unit.a, unit.clock, ONE_PLACE) if options.timed else unit.a
-        return Chain(unit.degree, unit.carried, unit.a, origin, NOWHERE, f, unit.c)
-    origin = np.zeros_like(unit.clock)
-    add_row_of(origin, 0, -t, unit.clock, 0)
-    return Chain(unit.degree, unit.carried, unit.a, origin, ONE_PLACE, f, unit.c)
-
-
-@loop
-def step(unit: Unit, options: Options, t: int, f: Array, new: Array) -> None:
-    """The state after one more step of the walk, the one that arrives at time t."""
-    chain = chain_of_step(unit, options, t, f)
-    if options.increments:  # every edge has its own chain
-        step_along_edges(unit.edges, chain, new)
-    else:  # every node has one, and then its neighbours read it
-        levels = np.empty_like(f)
-        chain_at_sources(unit.edges, chain, levels)
-        average(unit.edges, levels, f[:0], new)
 
 
 @loop
@@ -89,42 +54,36 @@ def move_levels(y: Array, to: int, x: Array, at: int) -> None:
 
 
 @loop
-def all_states(unit: Unit, options: Options, keep: int) -> Array:
-    """The last `keep` states of those after 0..length steps: the one after k steps has the index k % keep."""
-    rows, M, L = unit.a.shape
-    states = np.zeros((keep, rows, len(unit.carried) + M, L), unit.a.dtype)
+def first_states(unit: Unit, degree: Levels, keep: int) -> Array:
+    """Room for states with levels up to `degree`; the first is that after no step."""
+    rows, _, L = unit.a.shape
+    states = np.zeros((keep, rows, len(unit.carried) + len(degree), L), unit.a.dtype)
     for i in range(rows if len(unit.carried) else 0):
         for r in range(count(L)):
             states[0, i, 0, r] = 1
-    for k in range(options.length):
-        step(unit, options, options.length - k, states[k % keep], states[(k + 1) % keep])
     return states
 
 
 @loop
-def all_steps_adjoint(unit: Unit, options: Options, states: Array, g: Array, da: Array, dc: Array, dclock: Array, dp: Array) -> None:
-    """From the gradient g of the last state, which is used up, add to the others; `dclock` (1, M, L) may have no rows."""
-    g_old, levels, whole = np.empty_like(g), np.empty_like(g), len(dclock) > 0 and options.increments
-    dorigin = np.zeros_like(da) if whole else np.zeros_like(dclock)
-    for t in range(1, options.length + 1):
-        chain = chain_of_step(unit, options, t, states[options.length - t])
-        fill(g_old)
-        if options.increments:
-            step_along_edges_adjoint(unit.edges, chain, g, Gradients(da, g_old, dorigin if whole else da, dc, dp))
-        else:
-            if len(dp):
-                chain_at_sources(unit.edges, chain, levels)
-                add_along(unit.edges, g, levels, levels[:0], dp)
-            spread_anew(unit.edges, g, levels)
-            fill(dorigin)
-            chain_at_sources_adjoint(chain, levels, Gradients(da, g_old, dorigin, dc, dp))
-            if len(dclock):
-                add_row_of(dclock, 0, -t, dorigin, 0)
-        g, g_old = g_old, g
-    if whole:
-        add(da, dorigin)
-        for i in range(len(dorigin)):
-            add_row_of(dclock, 0, -1, dorigin, i)
+def origin_of(unit: Unit) -> Array:
+    """What the projections of steps are taken off: those of the node stepped from, less the clock."""
+    if len(unit.clock) == 0:
+        return unit.a
+    origin = np.empty_like(unit.a)
+    for i in range(len(origin)):
+        set_row(origin, i, unit.a, i)
+        add_row_of(origin, i, -1, unit.clock, 0)
+    return origin
+
+
+@loop
+def states_along_edges(unit: Unit, origin: Array, degree: Levels, length: int, keep: int) -> Array:
+    """The last `keep` states of those after 0..length steps: the one after k steps has the index k % keep."""
+    states = first_states(unit, degree, keep)
+    for k in range(length):
+        chain = Chain(degree, unit.carried, unit.a, origin, NOWHERE, states[k % keep], unit.c)
+        step_along_edges(unit.edges, chain, states[(k + 1) % keep])
+    return states
 
 
 @loop
@@ -133,23 +92,83 @@ def chain_of_start(unit: Unit, f: Array) -> Chain:
 
 
 @loop
-def recursion(unit: Unit, options: Options, out: Array) -> None:
+def recursion_along_edges(unit: Unit, length: int, has_start: bool, out: Array) -> None:
     """Levels 1..M."""
-    states = all_states(unit, options, 2)
-    state, other = states[options.length % 2], states[(options.length + 1) % 2]
-    if options.start:
+    states = states_along_edges(unit, origin_of(unit), unit.degree, length, 2)
+    state, other = states[length % 2], states[(length + 1) % 2]
+    if has_start:
         chain_at_sources(unit.edges, chain_of_start(unit, state), other)
-    move_levels(out, 0, other if options.start else state, len(unit.carried))
+    move_levels(out, 0, other if has_start else state, len(unit.carried))
 
 
 @loop
-def recursion_adjoint(unit: Unit, options: Options, grad: Array, da: Array, dc: Array, dclock: Array, dp: Array) -> None:
-    """From the gradient of levels 1..M, add to the others."""
+def recursion_along_edges_adjoint(
+    unit: Unit, length: int, has_start: bool, grad: Array, da: Array, dc: Array, dclock: Array, dp: Array
+) -> None:
+    """From the gradient of levels 1..M, add to the others; `dclock` (1, M, L) may have no rows."""
+    rows, M, L = grad.shape
+    K, origin = len(unit.carried), origin_of(unit)
+    states = states_along_edges(unit, origin, unit.kept, length, length + 1)
+    g, g_old = np.zeros((rows, K + M, L), grad.dtype), np.zeros((rows, K + M, L), grad.dtype)  # level 0 is no output
+    move_levels(g, K, grad, 0)
+    if has_start:
+        chain_at_sources_adjoint(chain_of_start(unit, states[length]), g, Gradients(da, g_old, da[:0], dc, dp))
+        g, g_old = g_old, g
+    dorigin = np.zeros_like(da) if len(dclock) else da
+    for k in range(length - 1, -1, -1):
+        fill(g_old)
+        chain = Chain(unit.degree, unit.carried, unit.a, origin, NOWHERE, states[k], unit.c)
+        step_along_edges_adjoint(unit.edges, chain, g, Gradients(da, g_old, dorigin, dc, dp))
+        g, g_old = g_old, g
+    for i in range(rows if len(dclock) else 0):
+        add_row_of(da, i, 1, dorigin, i)
+        add_row_of(dclock, 0, -1, dorigin, i)
+
+
+@loop
+def chain_at_time(unit: Unit, degree: Levels, t: int, f: Array) -> Chain:
+    """The chains of the nodes where the walk is at time t, the start among them."""
+    origin = np.zeros((1, *unit.a.shape[1:]), unit.a.dtype)
+    if len(unit.clock):
+        add_row_of(origin, 0, -t, unit.clock, 0)
+    return Chain(degree, unit.carried, unit.a, origin, ONE_PLACE, f, unit.c)
+
+
+@loop
+def recursion_at_nodes(unit: Unit, length: int, out: Array) -> None:
+    """Levels 1..M."""
+    states = first_states(unit, unit.degree, 1)
+    levels, new = np.empty_like(states[0]), np.empty_like(states[0])
+    chain_at_sources(unit.edges, chain_at_time(unit, unit.degree, length, states[0]), levels)
+    for t in range(length - 1, -1, -1):
+        step_to_nodes(unit.edges, levels, chain_at_time(unit, unit.degree, t, states[0]), new)
+        levels, new = new, levels
+    move_levels(out, 0, levels, len(unit.carried))
+
+
+@loop
+def recursion_at_nodes_adjoint(unit: Unit, length: int, grad: Array, da: Array, dc: Array, dclock: Array, dp: Array) -> None:
+    """From the gradient of levels 1..M, add to the others; `dclock` (1, M, L) may have no rows."""
     rows, M, L = grad.shape
     K = len(unit.carried)
-    states, g = all_states(unit, options, options.length + 1), np.zeros((rows, K + M, L), grad.dtype)  # level 0 is no output
+    states = first_states(unit, unit.kept, length + 1)
+    levels, new = np.empty_like(states[0]), np.empty_like(states[0])
+    chain_at_sources(unit.edges, chain_at_time(unit, unit.kept, length, states[0]), levels)
+    for k in range(1, length + 1):
+        step_to_nodes(unit.edges, levels, chain_at_time(unit, unit.kept, length - k, states[k]), new)
+        levels, new = new, levels
+    g, g_old, dorigin = np.zeros((rows, K + M, L), grad.dtype), np.empty((rows, K + M, L), grad.dtype), np.zeros_like(dclock)
     move_levels(g, K, grad, 0)
-    if options.start:
-        after, g = g, np.zeros((rows, K + M, L), grad.dtype)
-        chain_at_sources_adjoint(chain_of_start(unit, states[options.length]), after, Gradients(da, g, da[:0], dc, dp))
-    all_steps_adjoint(unit, options, states, g, da, dc, dclock, dp)
+    for k in range(length, -1, -1):
+        chain = chain_at_time(unit, unit.degree, length - k, states[k])
+        fill(g_old)
+        fill(dorigin)
+        chain_at_sources_adjoint(chain, g, Gradients(da, g_old, dorigin, dc, dp))
+        if len(dclock):
+            add_row_of(dclock, 0, k - length, dorigin, 0)
+        if k and len(dp):
+            chain_at_sources(unit.edges, chain_at_time(unit, unit.kept, length - k + 1, states[k - 1]), levels)
+            add_along(unit.edges, g_old, levels, np.zeros_like(levels[:1]), dp)
+        fill(g)
+        if k:
+            spread(unit.edges, g_old, g)

@@ -67,6 +67,13 @@ def _cluster(name):
         yield
 
 
+def test_workers_of_dasks_own_cluster_keep_freed_memory():
+    distributed = pytest.importorskip("distributed")
+    with engines._dask_cluster(1) as cluster, distributed.Client(cluster, set_as_default=False) as client:
+        client.wait_for_workers(1)
+        assert list(client.run(engines._allocator).values()) == [engines.ALLOCATOR]
+
+
 def test_one_worker_is_this_process():
     assert list(run_tasks(double, [(1,), (2,)], workers=1)) == [(0, 2), (1, 4)]
 

@@ -225,6 +225,16 @@ def test_processes_share_every_batch(data, run):
         assert mean == pytest.approx(whole.y.double().mean())
 
 
+def test_processes_get_shares_that_take_equally_long(data, run):
+    task = prepare(replace(run, training=replace(run.training, batch_size=32)), data).task
+    shares = [list(task.training_batches(torch.Generator().manual_seed(0), rank, 2)) for rank in range(2)]
+    for parts in zip(*shares, strict=True):
+        work = [part.inputs[0].size(0) + part.inputs[1].num_edges for part in parts]
+        sizes = torch.cat([torch.bincount(part.inputs[2]) + torch.bincount(part.inputs[2][part.inputs[1].row]) for part in parts])
+        assert len(set(map(len, (part.y for part in parts)))) == 1
+        assert abs(work[0] - work[1]) <= sizes.max() - sizes.min()
+
+
 @pytest.mark.parametrize(
     "bad",
     [

@@ -85,7 +85,7 @@ def apply(
     with _bar(left, as_json) as advance:
         summary = job.run(engine=engine, workers=workers, address=address, even_if_full=yes, on_progress=advance)
     if as_json:
-        print(json.dumps({name: value for name, value in asdict(summary).items() if name != "worker_memory"}))
+        print(json.dumps(asdict(summary)))
     else:
         print(f"{summary.graphs:,} graphs in {summary.files:,} files ({summary.found:,} were there), {summary.seconds:.1f} s; in {out}")
     if summary.errors:

@@ -108,6 +108,11 @@ class CollatedGraphs:
         y = None if self.y is None else torch.from_numpy(self.y[nodes if self._y_of_nodes else chosen])
         return GraphBatch(torch.from_numpy(self.x.take(nodes, axis=0)), torch.from_numpy(edge_index), batch, y, walk, chosen.size)
 
+    @property
+    def sizes(self) -> Integers:
+        """Nodes and steps of each graph, together: what work on it takes, about."""
+        return np.diff(self._node_ptr) + np.diff(self._entry_ptr)
+
     def batches(self, index: Sequence[int] | Integers | Tensor, batch_size: int) -> Iterator[GraphBatch]:
         """The graphs at `index` in order, `batch_size` at a time; the last batch may be smaller."""
         chosen = np.asarray(index).reshape(-1)

@@ -31,9 +31,8 @@ def of_atoms(molecule: Any) -> NDArray[np.float32]:
     table = np.zeros((molecule.GetNumAtoms(), len(COLUMNS)), dtype=np.float32)
     with rdBase.BlockLogs():
         rdPartialCharges.ComputeGasteigerCharges(molecule)
-        for place, atom in enumerate(molecule.GetAtoms()):
-            charges = atom.GetDoubleProp("_GasteigerCharge"), atom.GetDoubleProp("_GasteigerHCharge")
-            table[place, :2] = np.nan_to_num(np.clip(charges, -2, 2), nan=0.0)
+        charges = [(atom.GetDoubleProp("_GasteigerCharge"), atom.GetDoubleProp("_GasteigerHCharge")) for atom in molecule.GetAtoms()]
+        table[:, :2] = np.nan_to_num(np.clip(np.reshape(charges, (-1, 2)), -2, 2), nan=0.0)
         table[:, 2:4] = np.array(rdMolDescriptors._CalcCrippenContribs(molecule))
         for column, pattern in enumerate(_patterns(), 4):
             for match in molecule.GetSubstructMatches(pattern):

@@ -138,13 +138,12 @@ def _dask(function: Callable[..., Any], tasks: Sequence[Task], workers: int, add
 
 def _dask_cluster(workers: int) -> Any:
     """Processes of this machine, asked for after the start: if one died in it, all of it would fail, and leave the others behind."""
-    import dask
     from distributed import LocalCluster
 
-    environment = {**dask.config.get("distributed.nanny.pre-spawn-environ"), **ALLOCATOR}
-    with dask.config.set({"distributed.nanny.pre-spawn-environ": environment}):
-        cluster = LocalCluster(n_workers=0, threads_per_worker=1, dashboard_address=":0")
-        cluster.scale(workers)
+    # Nannies read this before Dask's configuration, when their workers start, now or later on; and write there what they have read.
+    os.environ.update(ALLOCATOR)
+    cluster = LocalCluster(n_workers=0, threads_per_worker=1, dashboard_address=":0")
+    cluster.scale(workers)
     return cluster
 
 

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ..datasets import AttributeScaler, CollatedGraphs, GraphBatch, GraphDataset, Split
@@ -95,11 +96,21 @@ class GraphTask:
         """A new order every epoch. Of several processes each takes its part of every batch, so the batch size means the same."""
         order = torch.randperm(len(self._split.train), generator=generator).numpy()
         for start in range(0, order.size, self._batch_size):
-            whole = order[start : start + self._batch_size]
-            mine = whole[rank::world_size]
+            whole = self._split.train[order[start : start + self._batch_size]]
+            mine = whole if world_size == 1 else self._share(whole, rank, world_size)
             # A last batch smaller than the number of processes: those left without a graph take part with weight 0.
-            share = mine.size / whole.size
-            yield self._batch(self._split.train[mine if mine.size else whole[:1]], share * world_size)
+            yield self._batch(mine if mine.size else whole[:1], mine.size * world_size / whole.size)
+
+    def _share(self, whole: NDArray[np.int64], rank: int, world_size: int) -> NDArray[np.int64]:
+        """As many graphs for each process, and about as many nodes and steps, since in every step all wait for the last one.
+
+        The largest go to processes 0, 1, 2, the next ones to 2, 1, 0, and so on.
+        """
+        place = np.arange(whole.size)
+        turn = place % world_size
+        owner = np.where(place // world_size % 2, world_size - 1 - turn, turn)
+        mine: NDArray[np.int64] = whole[np.argsort(-self._graphs.sizes[whole], kind="stable")][owner == rank]
+        return mine
 
     def batches(self, part: str) -> list[Batch]:
         """The batches of ``train``, ``validation`` or ``test``; made once, but those of the large training part are not kept."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -113,19 +112,16 @@ def block_path(folder: Path, block: tuple[int, int]) -> Path:
     return folder / f"functionals-{block[0]:05d}-{block[1]:05d}.safetensors"
 
 
-def make_block(folder: str, digest: str, block: tuple[int, int], num_threads: int = 1) -> float:
-    """The unit of work: make the file of one block, unless it is there. Returns the processor seconds it took."""
+def make_block(folder: str, digest: str, block: tuple[int, int], num_threads: int = 1) -> None:
+    """The unit of work: make the file of one block, unless it is there."""
     target = block_path(Path(folder), block)
     if target.exists():
-        return 0.0
-    started = time.process_time()
+        return
     content = (Path(folder) / JOB).read_bytes()
     if hashlib.sha256(content).hexdigest() != digest:
         raise ValueError(f"{Path(folder) / JOB} changed while the job ran.")
     job = WalkJob.read(Path(folder))
-    features = compute_block(job, block, num_threads)
-    write_block(target, features, digest)
-    return time.process_time() - started
+    write_block(target, compute_block(job, block, num_threads), digest)
 
 
 def compute_block(job: WalkJob, block: tuple[int, int], num_threads: int = 1) -> Floats:

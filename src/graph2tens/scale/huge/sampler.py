@@ -76,10 +76,6 @@ class WalkSampler(BaseSampler):  # type: ignore[misc]
     def sample_from_edges(self, index: Any, neg_sampling: Any = None) -> Any:
         raise NotImplementedError("WalkSampler draws neighbourhoods of nodes, not of edges.")
 
-    @property
-    def edge_permutation(self) -> None:
-        return None
-
     def _steps(self, nodes: Tensor, fanout: int) -> tuple[Tensor, Tensor]:
         """Entries of the graph that leave `nodes`, at most `fanout` for each, and the node that each leaves."""
         numbers = nodes.numpy()

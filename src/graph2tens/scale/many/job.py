@@ -57,7 +57,6 @@ class Summary:
         files: output files, of which `found` were there already.
         seconds: wall time.
         processor_seconds: in tasks.
-        worker_memory: peak resident bytes of a worker as each task ended, in the order in which tasks ended.
     """
 
     graphs: int
@@ -66,7 +65,6 @@ class Summary:
     found: int
     seconds: float
     processor_seconds: float
-    worker_memory: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -158,7 +156,6 @@ class Job:
             found=sum(one.found for one in done),
             seconds=time.perf_counter() - started,
             processor_seconds=sum(one.seconds for one in done),
-            worker_memory=tuple(one.memory for one in done if not one.found),
         )
 
     def _progress(self, done: Sequence[Done], before: int, seconds: float) -> Progress:

@@ -61,13 +61,11 @@ class Shard:
 
 @dataclass(frozen=True)
 class Done:
-    """What became of a shard: rows with features, failed rows, processor seconds, peak memory (bytes) of the process; whether the file
-    was there already."""
+    """What became of a shard: rows with features, failed rows, processor seconds; whether the file was there already."""
 
     rows: int
     errors: int
     seconds: float = 0.0
-    memory: int = 0
     found: bool = False
 
 
@@ -101,7 +99,7 @@ def apply_to_shard(shard: Shard, settings: Settings) -> Done:
     with one_thread():
         features = _opened(settings.features, settings.digest)
         rows, failures = _write(features, shard, settings)
-    return Done(rows, failures, time.process_time() - started, peak_memory())
+    return Done(rows, failures, time.process_time() - started)
 
 
 def _write(features: GraphTensFeatures, shard: Shard, settings: Settings) -> tuple[int, int]:
@@ -182,12 +180,3 @@ def one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(threads)
-
-
-def peak_memory() -> int:
-    """Resident bytes of this process at most, so far; 0 where the system does not say."""
-    try:
-        import resource
-    except ImportError:
-        return 0
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -245,6 +245,7 @@ def test_nothing_of_a_record_acts_as_markup(tmp_path):
     page.write_text("".join(f"<!-- {name}:begin -->\n<!-- {name}:end -->\n" for name in SECTIONS))
     text, _ = updated_sections(page, study)
     for content in (text, all_tables(study)):
+        content = content.replace("<details><summary>All cells that agree</summary>", "").replace("</details>", "")  # our own
         assert not re.search(r"(?<!\\)<(?!!-- [a-z-]+:(begin|end) -->|!-- written by)", content)
         assert "\n# heading" not in content
     assert [text.count(f"<!-- {name}:end -->") for name in SECTIONS] == [1] * len(SECTIONS)

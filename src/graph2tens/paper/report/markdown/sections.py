@@ -63,11 +63,16 @@ def without_training(study: Study) -> str:
     return untrained_table(study, cells) if cells else "Not run yet.\n"
 
 
+def _unfolding(summary: str, content: str) -> str:
+    """Content that opens with a click, on pages that show Markdown."""
+    return f"<details><summary>{summary}</summary>\n\n{content}\n</details>\n"
+
+
 def agreement(study: Study) -> str:
     """What reproduces: the cells within two standard errors, with how large a gap could still hide there."""
     cells = [result for result in study.compared if result.verdict is Verdict.AGREES]
     if cells:
-        return cell_table(cells, with_authors=study.with_authors)
+        return _unfolding("All cells that agree", cell_table(cells, with_authors=study.with_authors))
     return "Nothing agrees so far.\n" if study.compared else "Nothing compared yet.\n"
 
 
@@ -182,7 +187,7 @@ def rivals(study: Study) -> str:
     parts = [f"{escape(headline(found))}\n"]
     for title, some in grouped(found):
         lines = "".join(f"- {escape(line)}\n" for line in map(outcome_of, some) if line)
-        whole = f"<details><summary>All of them, best first</summary>\n\n{standings_table(some)}\n</details>\n"
+        whole = _unfolding("All of them, best first", standings_table(some))
         parts.append(f"**{escape(title)}**\n\n{lines}\n{whole}")
     return "\n".join(parts)
 

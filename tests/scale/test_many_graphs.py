@@ -99,6 +99,7 @@ def test_a_second_call_makes_only_what_is_missing(tmp_path, features, inputs):
     whole = contents(out)
     (out / "part00025.parquet").unlink()
     (out / ".part00025.parquet.abcdefgh.unfinished").write_bytes(b"what a killed writer left")
+    (out / "._features.safetensors.abcdefgh.unfinished").write_bytes(b"what another one left")
     assert any("killed writer" in problem for problem in check_features(out).problems)
     summary = apply_features(features, inputs, out, workers=1)
     assert (summary.files, summary.found) == (3, 2)

@@ -146,9 +146,9 @@ class Job:
             done.append(result)
             if on_progress is not None:
                 on_progress(self._progress(done, before, time.perf_counter() - started))
-        for shard in self.shards:
-            for path in (Path(shard.target), Path(shard.errors)):
-                remove_leftovers(path)
+        written = [self.out / FEATURES, *(Path(name) for shard in self.shards for name in (shard.target, shard.errors))]
+        for path in written:
+            remove_leftovers(path)
         return Summary(
             graphs=sum(one.rows for one in done),
             errors=sum(one.errors for one in done),
